@@ -1,0 +1,108 @@
+"""All replicas on one loopback port, told apart by host name; the state of each browser context is its own.
+
+State is an in-memory SQLite database for each session and site, copied from the seeded one. A reset is a copy: milliseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from flask import Flask, request
+from waitress.server import create_server
+
+from dynaweb_lite.sites.content import DATABASES
+from dynaweb_lite.sites.forum import forum_app
+from dynaweb_lite.sites.shop import shop_app
+from dynaweb_lite.tasks import REPLICA_HOSTS
+
+SESSION_COOKIE = "dynaweb_session"
+APPS: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
+
+
+@functools.cache
+def seeded(site: str, seed: int) -> bytes:
+    """The seeded database of a site as bytes, made once a process."""
+    return DATABASES[site](seed).serialize()
+
+
+class Sessions:
+    """The databases of one site, one a session, made when first asked for and dropped or reset one by one."""
+
+    def __init__(self, site: str, seed: int):
+        self.site, self.seed = site, seed
+        self._databases: dict[str, tuple[sqlite3.Connection, threading.Lock]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def database(self) -> Iterator[sqlite3.Connection]:
+        """The database of the request's session, held alone and committed at the end."""
+        db, lock = self._get(request.cookies.get(SESSION_COOKIE, "default"))
+        with lock, db:
+            yield db
+
+    def _get(self, session: str) -> tuple[sqlite3.Connection, threading.Lock]:
+        with self._lock:
+            if session not in self._databases:
+                db = sqlite3.connect(":memory:", check_same_thread=False)
+                db.deserialize(seeded(self.site, self.seed))
+                db.row_factory = sqlite3.Row
+                self._databases[session] = (db, threading.Lock())
+            return self._databases[session]
+
+    def drop(self, session: str) -> None:
+        """Forget a session; its next request finds the seeded state."""
+        with self._lock:
+            self._databases.pop(session, None)
+
+
+class SiteServer:
+    """The replicas behind one port of 127.0.0.1 (0: any free one). A context manager; `start` may be called twice."""
+
+    def __init__(self, seed: int = 0, port: int = 0):
+        self.seed, self.port = seed, port
+        self.sessions = {site: Sessions(site, seed) for site in APPS}
+        self._apps = {REPLICA_HOSTS[site]: make(self.sessions[site].database) for site, make in APPS.items()}
+        self.hosts = list(self._apps)
+        self._server = None
+
+    def app(self, environ: dict, start_response: Callable) -> list[bytes]:
+        """The WSGI application of all sites: the Host header decides. Unknown hosts get a 404."""
+        host = environ.get("HTTP_HOST", "").split(":")[0]
+        if host not in self._apps:
+            start_response("404 Not Found", [("Content-Type", "text/plain")])
+            return [f"No site called {host}; there are: {', '.join(self.hosts)}".encode()]
+        return self._apps[host](environ, start_response)
+
+    def start(self) -> SiteServer:
+        """Listen in a background thread. Raises OSError that names the port when it is taken."""
+        if self._server is None:
+            try:
+                self._server = create_server(self.app, host="127.0.0.1", port=self.port, threads=4)
+            except OSError as error:
+                raise OSError(f"port {self.port} is taken: choose another, or 0 for any free one") from error
+            self.port = self._server.effective_port
+            threading.Thread(target=self._server.run, daemon=True, name="sites").start()
+        return self
+
+    def reset(self, session: str) -> None:
+        """Give a session the seeded state again, on every site."""
+        for sessions in self.sessions.values():
+            sessions.drop(session)
+
+    drop = reset
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    def __enter__(self) -> SiteServer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
