@@ -1,4 +1,4 @@
-"""The replicas without a browser: each action is a WSGI call and a parse, about a hundred times faster than Chromium.
+"""The replicas without a browser: each action is a WSGI call and a parse, about thirty times faster than Chromium.
 
 Pages read the same to the letter as through `RealWeb` (tests/test_web.py walks both). For pre-training data, validation
 and experiments; scores that are reported come from the browser.

@@ -1,7 +1,7 @@
-"""Scripted experts: they know the seeded content, and solve every generated task by clicking and typing as a person would.
+"""Scripted experts: they know the seeded content, and click and type as a person would.
 
-They take mixed routes, one in three through the search box and the others by browsing, since people do both. A route through
-a collection needs to know what lies in it; a search needs no such knowledge.
+They take mixed routes, one in three through the search box and the others by browsing, since people do both. A route
+through a collection needs to know what lies in it; a search needs no such knowledge.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class ExpertPolicy:
     def on_item(self, task: Task, episode: Trajectory, page: Observation) -> Decision:
         """What the task asks for, on the page of the item."""
         if task.kind in FACTS:
-            text = next(e.name for e in page.elements if e.name.startswith(FACTS[task.kind]))
-            return Decision(f"stop [{text[len(FACTS[task.kind]) :]}]", "Answer.")
+            fact = next(e.name for e in page.elements if e.name.startswith(FACTS[task.kind]))
+            return Decision(f"stop [{fact[len(FACTS[task.kind]) :]}]", f"Read '{fact}'.")
         if task.kind in BUTTONS:
             return click(_button(page, BUTTONS[task.kind]))
         if task.kind == "comment" and not _pressed(episode):
             box = page.find("textbox", "Comment")
             if not box.get("value"):
-                return Decision(str(Action("type", box.id, task.instantiation_dict["comment"], False)), "Write.")
+                comment = task.instantiation_dict["comment"]
+                return Decision(str(Action("type", box.id, comment, press_enter=False)), f"Write '{comment}'.")
             return click(_button(page, FORUM_STYLES["reply_label"]))
         return Decision("stop []", "Done.")
 
@@ -65,7 +66,11 @@ class ExpertPolicy:
         """One step on the way to the item: through the search box, or by browsing."""
         if task.kind == "order_status":
             names = ("My Orders", *SHOP_STYLES["account_label"])
-        elif self.search_every and int(str(task.task_id).rsplit("-", 1)[-1]) % self.search_every == 0 and task.kind != "subscribe":
+        elif (
+            self.search_every
+            and int(str(task.task_id).rsplit("-", 1)[-1]) % self.search_every == 0
+            and task.kind != "subscribe"
+        ):
             box = page.find("searchbox")
             return Decision(str(Action("type", box.id, target_of(task))), "Search.")
         elif task.site == "shopping":

@@ -1,18 +1,18 @@
-"""Initial weights that can already copy: the difference between a tiny model that learns to look things up and one that does not.
+"""Initial weights that can already copy: what decides whether a tiny model learns to look things up.
 
-A small Llama trained on pages sits for millions of tokens on a plateau where it writes likely links rather than the one that
-the goal names. Attention heads that copy form late and by chance. We write them in at the start, as ordinary weights that
-training may change:
+A small Llama trained on pages sits for millions of tokens on a plateau where it writes likely links rather than the
+one that the goal names. Attention heads that copy form late and by chance. We write them in at the start, as ordinary
+weights that training may change:
 
-    layer 0       head h attends h + 1 tokens back, by the phases of the rotary position code alone, and copies what stood
-                  there into a subspace of its own ("shifted copies")
+    layer 0       head h attends h + 1 tokens back, by the phases of the rotary position code alone, and copies what
+                  stood there into a subspace of its own ("shifted copies")
     later layers  one induction head: finds where the token at hand stood before, and copies what followed it
                   two look-back heads: find where the token just written stands in the page, and copy what stood two or
                   three tokens before it, which is where an element's id stands before its name
                   one head that attends to equal content
 
-The construction follows the induction heads of Elhage et al. (2021) and Olsson et al. (2022), set by hand for a Llama of tied
-embeddings. d: hidden size, D: head size, V: vocabulary.
+The construction follows the induction heads of Elhage et al. (2021) and Olsson et al. (2022), set by hand for a Llama
+of tied embeddings. d: hidden size, D: head size, V: vocabulary.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ VALUE_SCALE, OUTPUT_SCALE = 0.7, 0.25
 
 
 def write_induction_heads(model: LlamaForCausalLM, seed: int = 0) -> LlamaForCausalLM:
-    """Fill a fresh Llama's weights, in place. Raises ValueError unless it has 4 heads or a multiple and tied embeddings."""
+    """Fill a fresh Llama's weights, in place.
+
+    Raises ValueError unless it has a multiple of 4 heads and tied embeddings.
+    """
     config = model.config
     heads, size = config.num_attention_heads, config.hidden_size // config.num_attention_heads
     if heads % 4 or not config.tie_word_embeddings:

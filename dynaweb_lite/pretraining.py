@@ -1,8 +1,8 @@
 """What the tiny base model reads before it meets the canonical sites: look-ups first, then pages of other sites.
 
-Look-ups are short documents of random ids and names, asked both ways: the one skill without which nothing else forms. Then
-come sites of other seeds: episodes of the scripted experts, single clicks, page changes, and verdicts, each in the very form
-in which the policy, the world model and the judge use it later. The canonical seed is never among them.
+Look-ups are short documents of random ids and names, asked both ways: the one skill without which nothing else forms.
+Then come sites of other seeds: episodes of the scripted experts, single clicks, page changes, and verdicts, each in
+the very form in which the policy, the world model and the judge use it later. The canonical seed is never among them.
 """
 
 from __future__ import annotations
@@ -33,11 +33,15 @@ FIRST_SEED = 1000
 """Sites for pre-training have seeds from here on; the canonical site is seed 0."""
 PAGE_WEIGHT = 0.1
 """Loss weight of page tokens beside 1 for replies: pages are worth knowing, replies are what is asked for."""
+VERDICT_WEIGHT = 6.0
+"""Loss weight of a verdict, a single word that would drown among the tokens of longer replies."""
+SEARCH_EVERY = 4
+"""One expert episode in four goes through search here: the base knows that way, and does not prefer it."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """Tokens [T] and the weight of each in the loss [T]. `kind` names the skill."""
+    """Tokens [T] and the weight of each in the loss [T], 1 and more on replies. `kind` names the skill."""
 
     kind: str
     tokens: np.ndarray
@@ -52,7 +56,7 @@ class SiteSample:
     explorations: int = 12
     exploration_steps: int = 10
     clicks: int = 50
-    verdicts: int = 50
+    verdicts: int = 120
 
 
 def make_document(kind: str, tokens: Sequence[int], mask: Sequence[int], rest: float = PAGE_WEIGHT) -> Document:
@@ -61,13 +65,17 @@ def make_document(kind: str, tokens: Sequence[int], mask: Sequence[int], rest: f
     return Document(kind, np.asarray(tokens, np.int32), weights)
 
 
-def single_turn(kind: str, lm: LanguageModel, messages: list[dict], reply: str) -> Document:
-    """A prompt and its reply."""
+def single_turn(kind: str, lm: LanguageModel, messages: list[dict], reply: str, weight: float = 1.0) -> Document:
+    """A prompt and its reply, whose tokens carry `weight`."""
     prompt, answer = lm.prompt_tokens(messages), lm.reply_tokens(reply)
-    return make_document(kind, prompt + answer, [0] * len(prompt) + [1] * len(answer))
+    document = make_document(kind, prompt + answer, [0] * len(prompt) + [1] * len(answer))
+    document.weights[len(prompt) :] = weight
+    return document
 
 
-def lookup_document(lm: LanguageModel, names: Sequence[int], rng: random.Random, pairs: int, length: int = 96) -> Document:
+def lookup_document(
+    lm: LanguageModel, names: Sequence[int], rng: random.Random, pairs: int, length: int = 96
+) -> Document:
     """Ids and names in the form of a page, then questions for the id of a name and for the name of an id."""
     encode = lm.tokenizer.convert_tokens_to_ids
     opener, quote, end, ask = encode(" link '"), encode(" '"), encode("'\n"), encode("'.\nclick ")
@@ -116,7 +124,7 @@ def site_documents(lm: LanguageModel, seed: int, sample: SiteSample) -> list[Doc
     tasks = generate_tasks(seed)
     web = DirectWeb(SiteServer(seed))
     chosen = rng.sample(tasks, sample.episodes)
-    episodes = rollout(ExpertPolicy(tasks), web, chosen, max_steps=8, source="expert")
+    episodes = rollout(ExpertPolicy(tasks, SEARCH_EVERY), web, chosen, max_steps=8, source="expert")
     starts = [rng.choice(tasks) for _ in range(sample.explorations)]
     walks = rollout(RandomExplorer(seed), web, starts, sample.exploration_steps, source="exploration")
     return [
@@ -165,4 +173,9 @@ def _verdict_documents(
 ) -> list[Document]:
     rows = verdict_rows(tasks, episodes, rng)
     rows = rng.sample(rows, min(count, len(rows)))
-    return [single_turn("verdict", lm, judge_messages(r.goal, r.observation, r.answer), "yes" if r.success else "no") for r in rows]
+    return [
+        single_turn(
+            "verdict", lm, judge_messages(r.goal, r.observation, r.answer), "yes" if r.success else "no", VERDICT_WEIGHT
+        )
+        for r in rows
+    ]

@@ -1,7 +1,8 @@
 """The tiny model's tokenizer: about a thousand tokens, in which an element's id, a role and a frame are one token each.
 
-Copying is what a tiny model must do well, and it copies token by token: a name must read the same in the goal, in the page
-and in an action. So names stand after a quote or a bracket everywhere, and quotes belong to the frame tokens around them.
+Copying is what a tiny model must do well, and it copies token by token: a name must read the same in the goal, in the
+page and in an action. So names stand after a quote or a bracket everywhere, and quotes belong to the frame tokens
+around them.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ FRAMES = [
     "Answer: ",
     "Done?",
     "'.\nclick ",
+    "'.\nstop [",
+    "'.\ntype ",
     "'.\n",
     "click ",
     "type ",

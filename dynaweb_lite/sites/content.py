@@ -1,7 +1,8 @@
 """Seeded content of the replicas: everything a site shows is a function of a seed. Seed 0 is the canonical site.
 
-A style goes with the seed too: labels, order of the page, and what adding to the cart does. The canonical shop confirms on
-a page of its own, which no other seed does, so that a model trained on other seeds has dynamics left to learn.
+A style goes with the seed too: labels, order of the page, and what adding to the cart does. The canonical shop
+confirms on a page of its own, which no other seed does, so that a model trained on other seeds has dynamics left to
+learn.
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ def shop_database(seed: int) -> sqlite3.Connection:
         db.execute("INSERT INTO product VALUES (?,?,?,?,?,?,?,?)", (*row, collections[i % len(collections)], 1))
     numbers = sorted(rng.sample(range(100, 200), 6))
     totals = [f"${rng.randint(10, 99)}.{rng.choice(['00', '50', '99'])}" for _ in numbers]
-    db.executemany("INSERT INTO orders VALUES (?,?,?)", [(n, rng.choice(words.STATUSES), t) for n, t in zip(numbers, totals)])
+    db.executemany(
+        "INSERT INTO orders VALUES (?,?,?)",
+        [(n, rng.choice(words.STATUSES), t) for n, t in zip(numbers, totals, strict=True)],
+    )
     customer = f"{rng.choice(words.FIRST_NAMES)} {rng.choice(words.LAST_NAMES)}"
     style = [*_style(rng, seed, SHOP_STYLES, SHOP_CANONICAL), ("customer", customer)]
     db.executemany("INSERT INTO style VALUES (?,?)", [*style, ("collections", " ".join(collections))])

@@ -17,7 +17,9 @@ def forum_app(database: Callable) -> Flask:
 
     def page(db, template: str, title: str, **values) -> str:
         style = dict(db.execute("SELECT key, value FROM style").fetchall())
-        return render_template(f"forum/{template}.html", title=title, style=style, query=request.args.get("q", ""), **values)
+        return render_template(
+            f"forum/{template}.html", title=title, style=style, query=request.args.get("q", ""), **values
+        )
 
     def listing(db, title: str, posts: list, **values) -> str:
         return page(db, "listing", title, posts=posts, **{"heading": title, **values})
@@ -79,7 +81,9 @@ def forum_app(database: Callable) -> Flask:
         with database() as db:
             row = post_or_404(db, post_id)
             chosen = 0 if row["vote"] == choice else choice
-            db.execute("UPDATE post SET vote = ?, points = points + ? WHERE id = ?", (chosen, chosen - row["vote"], post_id))
+            db.execute(
+                "UPDATE post SET vote = ?, points = points + ? WHERE id = ?", (chosen, chosen - row["vote"], post_id)
+            )
         return redirect(post_url(row))
 
     @app.post("/f/<name>/<int:post_id>/-/comment")

@@ -1,11 +1,13 @@
 """All replicas on one loopback port, told apart by host name; the state of each browser context is its own.
 
-State is an in-memory SQLite database for each session and site, copied from the seeded one. A reset is a copy: milliseconds.
+State is an in-memory SQLite database for each session and site, copied from the seeded one. A reset is a copy:
+milliseconds.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from dynaweb_lite.sites.shop import shop_app
 from dynaweb_lite.tasks import REPLICA_HOSTS
 
 SESSION_COOKIE = "dynaweb_session"
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is no news
 APPS: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
 
 
@@ -81,7 +84,7 @@ class SiteServer:
         """Listen in a background thread. Raises OSError that names the port when it is taken."""
         if self._server is None:
             try:
-                self._server = create_server(self.app, host="127.0.0.1", port=self.port, threads=4)
+                self._server = create_server(self.app, host="127.0.0.1", port=self.port, threads=8)
             except OSError as error:
                 raise OSError(f"port {self.port} is taken: choose another, or 0 for any free one") from error
             self.port = self._server.effective_port

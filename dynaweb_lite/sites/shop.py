@@ -17,7 +17,9 @@ def shop_app(database: Callable) -> Flask:
 
     def page(db, template: str, title: str, **values) -> str:
         style = dict(db.execute("SELECT key, value FROM style").fetchall())
-        return render_template(f"shop/{template}.html", title=title, style=style, query=request.args.get("q", ""), **values)
+        return render_template(
+            f"shop/{template}.html", title=title, style=style, query=request.args.get("q", ""), **values
+        )
 
     @app.get("/")
     def home():
@@ -56,7 +58,11 @@ def shop_app(database: Callable) -> Flask:
                 "INSERT INTO cart VALUES (?, 1) ON CONFLICT DO UPDATE SET quantity = quantity + 1", (product_id,)
             )
             after = db.execute("SELECT value FROM style WHERE key = 'after_add'").fetchone()[0]
-        targets = {"stay": f"/{product['slug']}.html?added=1", "cart": "/checkout/cart/", "confirm": f"/checkout/added/{product_id}/"}
+        targets = {
+            "stay": f"/{product['slug']}.html?added=1",
+            "cart": "/checkout/cart/",
+            "confirm": f"/checkout/added/{product_id}/",
+        }
         return redirect(targets[after])
 
     @app.get("/checkout/added/<int:product_id>/")

@@ -1,7 +1,7 @@
 """Tasks generated over the replicas' content, in WebArena's schema: asking, opening and changing something.
 
-A template is one kind of task; its instances are the site's products, posts, forums or orders. Instances are divided into
-train (of which some come with experts), validation and test, kind by kind, so that every split holds every kind.
+A template is one kind of task; its instances are the site's products, posts, forums or orders. Instances are divided
+into train (of which some come with experts), validation and test, kind by kind, so that every split holds every kind.
 """
 
 from __future__ import annotations
@@ -62,19 +62,35 @@ TEMPLATES = [
     Template("brand", "shopping", _PRODUCT, "What is the brand of '{name}'", _answer("brand")),
     Template("open_product", "shopping", _PRODUCT, "Show the page of '{name}'", _opens("__SHOPPING__/{slug}.html")),
     Template(
-        "add_to_cart", "shopping", _PRODUCT, "Add to the cart '{name}'", _shows("__SHOPPING__/checkout/cart/", ".cart", "{name}")
+        "add_to_cart",
+        "shopping",
+        _PRODUCT,
+        "Add to the cart '{name}'",
+        _shows("__SHOPPING__/checkout/cart/", ".cart", "{name}"),
     ),
     Template(
-        "wish", "shopping", _PRODUCT, "Add to the wish list '{name}'", _shows("__SHOPPING__/wishlist/", ".wishlist", "{name}")
+        "wish",
+        "shopping",
+        _PRODUCT,
+        "Add to the wish list '{name}'",
+        _shows("__SHOPPING__/wishlist/", ".wishlist", "{name}"),
     ),
-    Template("order_status", "shopping", "SELECT * FROM orders", "What is the status of 'Order {id}'", _answer("status")),
+    Template(
+        "order_status", "shopping", "SELECT * FROM orders", "What is the status of 'Order {id}'", _answer("status")
+    ),
     Template("author", "reddit", _POST, "Who is the author of '{title}'", _answer("author")),
     Template("points", "reddit", _POST, "How many points has '{title}'", _answer("points")),
     Template("open_post", "reddit", _POST, "Show the post '{title}'", _opens(_POST_URL)),
     Template("upvote", "reddit", _POST, "Upvote the post '{title}'", _shows(_POST_URL, ".vote", "Retract")),
-    Template("comment", "reddit", _POST, "Comment '{comment}' on '{title}'", _shows(_POST_URL, ".comments", "{comment}")),
     Template(
-        "subscribe", "reddit", "SELECT * FROM forum", "Subscribe to '{name}'", _shows("__REDDIT__/f/{name}", ".subscribe", "Unsubscribe")
+        "comment", "reddit", _POST, "Comment '{comment}' on '{title}'", _shows(_POST_URL, ".comments", "{comment}")
+    ),
+    Template(
+        "subscribe",
+        "reddit",
+        "SELECT * FROM forum",
+        "Subscribe to '{name}'",
+        _shows("__REDDIT__/f/{name}", ".subscribe", "Unsubscribe"),
     ),
 ]
 KINDS = {t.kind: t for t in TEMPLATES}
@@ -86,9 +102,11 @@ def _instances(template: Template, seed: int) -> list[dict]:
     db = DATABASES[template.site](seed)
     cursor = db.execute(template.rows)
     columns = [c[0] for c in cursor.description]
-    rows = [dict(zip(columns, values)) for values in cursor]
+    rows = [dict(zip(columns, values, strict=True)) for values in cursor]
     rng = random.Random(f"{template.kind}-{seed}")
-    taken = {i: {c for (c,) in db.execute("SELECT body FROM comment WHERE post_id = ?", (i,))} for i in _ids(template, rows)}
+    taken = {
+        i: {c for (c,) in db.execute("SELECT body FROM comment WHERE post_id = ?", (i,))} for i in _ids(template, rows)
+    }
     for row in rows:
         if "rating" in row:
             row["rating_text"] = f"{row['rating']}%"
@@ -107,7 +125,7 @@ def _splits(count: int) -> Iterable[str]:
     rest = count - EXPERTS_PER_KIND
     train, validation = round(rest * TRAIN_SHARE), max(1, round(rest * VALIDATION_SHARE))
     counts = (EXPERTS_PER_KIND, train, validation, rest - train - validation)
-    return [split for split, n in zip(SPLITS, counts) for _ in range(n)]
+    return [split for split, n in zip(SPLITS, counts, strict=True) for _ in range(n)]
 
 
 def generate_tasks(seed: int = 0, *splits: str) -> list[Task]:

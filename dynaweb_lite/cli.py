@@ -1,0 +1,84 @@
+"""Commands: python -m dynaweb_lite quickstart | build-base | setup-browser."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; returns its exit status. Errors that a person can mend are one line, not a traceback."""
+    parser = argparse.ArgumentParser(prog="dynaweb_lite", description="Dyna for web agents, end to end.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    quick = commands.add_parser("quickstart", help="the whole loop in one go; writes a report")
+    quick.add_argument("--full", action="store_true", help="collect everything, three seeds, all test tasks")
+    quick.add_argument("--run", type=Path, help="folder of the run (default: runs/quickstart or runs/full)")
+    quick.add_argument("--seeds", type=int, nargs="+", help="training seeds instead of the preset's")
+    quick.add_argument("--jobs", type=int, default=1, help="seeds trained side by side, each in its own process")
+    quick.add_argument("--fresh", action="store_true", help="remove the folder's earlier run first")
+    quick.add_argument("--publish", action="store_true", help="copy the results and the first seed's models to assets/")
+    base = commands.add_parser("build-base", help="build the tiny base model from nothing, about half an hour")
+    base.add_argument("--out", type=Path, help="folder (default: assets/tiny-base)")
+    commands.add_parser("setup-browser", help="find a Chromium, or install one")
+    options = parser.parse_args(arguments)
+    try:
+        return COMMANDS[options.command](options)
+    except KeyboardInterrupt:
+        print("\nstopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
+        return 130
+    except known_errors() as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def known_errors() -> tuple[type[Exception], ...]:
+    """Errors whose message says what to do. Imported late: `setup-browser` must not wait for torch."""
+    from dynaweb_lite.chromium import BrowserError
+    from dynaweb_lite.tasks import TaskError
+
+    if "torch" not in sys.modules:
+        return BrowserError, TaskError
+    from dynaweb_lite.language_model import ModelError
+    from dynaweb_lite.runs import RunError
+
+    return BrowserError, TaskError, ModelError, RunError
+
+
+def quickstart(options: argparse.Namespace) -> int:
+    from dynaweb_lite.presets import TINY, TINY_QUICK
+    from dynaweb_lite.publish import publish
+    from dynaweb_lite.quickstart import Loop
+    from dynaweb_lite.runs import quiet_libraries
+
+    quiet_libraries()
+
+    preset = TINY if options.full else TINY_QUICK
+    if options.seeds:
+        preset = replace(preset, seeds=tuple(options.seeds))
+    folder = options.run or Path("runs") / ("full" if options.full else "quickstart")
+    if options.fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    Loop(preset, folder, options.jobs).run()
+    if options.publish:
+        publish(folder)
+    return 0
+
+
+def build_base(options: argparse.Namespace) -> int:
+    from dynaweb_lite.presets import ASSETS
+    from dynaweb_lite.tiny_base import build_base
+
+    build_base(options.out or ASSETS / "tiny-base")
+    return 0
+
+
+def setup_browser(_options: argparse.Namespace) -> int:
+    from dynaweb_lite import install_chromium
+
+    return install_chromium.main()
+
+
+COMMANDS = {"quickstart": quickstart, "build-base": build_base, "setup-browser": setup_browser}
