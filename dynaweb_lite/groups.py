@@ -7,6 +7,7 @@ paper's interleaving); the others are rolled out in a world, imagined or real.
 from __future__ import annotations
 
 import random
+import statistics as stats
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -82,6 +83,16 @@ class Group:
     def has_spread(self) -> bool:
         """Whether rewards differ: only then is any advantage other than zero."""
         return len(set(self.rewards)) > 1
+
+
+def group_advantages(rewards: Sequence[float]) -> list[float]:
+    """How much better than its group each episode [G] went: (r - mean) / (std + 1e-4), std that of a sample.
+
+    GRPO (Shao et al., 2024, section 4.1.2), as TRL computes it in training; a test holds the two together.
+    Raises StatisticsError for fewer than two rewards.
+    """
+    mean, spread = stats.fmean(rewards), stats.stdev(rewards)
+    return [(r - mean) / (spread + 1e-4) for r in rewards]
 
 
 def draw_groups(

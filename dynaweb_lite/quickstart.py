@@ -7,7 +7,6 @@ whose pages equal Chromium's to the letter, and no reported score comes from it.
 
 from __future__ import annotations
 
-import base64
 import json
 import random
 from collections.abc import Sequence
@@ -334,8 +333,7 @@ def real_and_imagined(task: Task, web: RealWeb, model: WorldModel) -> list[Pair]
             return pairs
         imagined = model.predict([(page, decision.action)])[0].observation
         step = web.step([decision.action])[0]
-        screenshot = base64.b64encode(web.screenshot(0)).decode()
-        pairs.append(Pair(task.intent, page, decision.action, step.observation, imagined, screenshot))
+        pairs.append(Pair(task.intent, page, decision.action, step.observation, imagined, web.screenshot(0)))
         record(episode, page, decision, step)
         page = step.observation
 

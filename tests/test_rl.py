@@ -11,7 +11,15 @@ from peft import LoraConfig, get_peft_model
 from trl import GRPOConfig
 
 from dynaweb_lite import gspo, rl
-from dynaweb_lite.groups import GoalStatistics, Group, count_expert_members, draw_groups, keep_groups, play_groups
+from dynaweb_lite.groups import (
+    GoalStatistics,
+    Group,
+    count_expert_members,
+    draw_groups,
+    group_advantages,
+    keep_groups,
+    play_groups,
+)
 from dynaweb_lite.gspo import TrainingDiverged, token_logprobs
 from dynaweb_lite.language_model import LanguageModel
 from dynaweb_lite.metrics import read_metrics
@@ -152,6 +160,7 @@ def test_advantages_by_hand(toy_model, tmp_path):
     expected = 0.5 / (math.sqrt(1 / 3) + 1e-4)
     torch.testing.assert_close(advantages[:4], torch.tensor([1.0, -1, -1, 1]) * expected)
     assert advantages[4:].tolist() == [0.0] * 4
+    torch.testing.assert_close(advantages[:4], torch.tensor(group_advantages(rewards[:4])))
 
 
 def hand_loss(trainer, batch, old, epsilon, epsilon_high):
