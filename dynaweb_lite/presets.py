@@ -38,21 +38,22 @@ class Preset:
 
 
 _CLONING = tuple(
-    SFTSettings(learning_rate=rate, epochs=epochs, batch_size=8) for rate in (5e-4, 2e-3) for epochs in (4, 10, 25)
+    SFTSettings(learning_rate=rate, epochs=epochs, batch_size=8) for rate in (1e-3, 3e-3) for epochs in (5, 12, 25)
 )
 TINY = Preset(
     name="tiny",
     model=str(ASSETS / "tiny-base"),
-    world_model=SFTSettings(learning_rate=2e-3, epochs=12, batch_size=32, lora_rank=32, lora_alpha=64),
+    world_model=SFTSettings(learning_rate=3e-3, epochs=8, batch_size=32, lora_rank=32, lora_alpha=64),
     cloning=_CLONING,
-    rl=RLSettings(updates=80, max_dream_steps=6, eval_every=10),
+    rl=RLSettings(updates=40, max_dream_steps=6, eval_every=10),
 )
 TINY_QUICK = replace(
     TINY,
     name="tiny, quick",
     explorations=24,
-    cloning=_CLONING[1:2],
-    rl=replace(TINY.rl, updates=30),
+    world_model=replace(TINY.world_model, epochs=4),
+    cloning=_CLONING[4:5],
+    rl=replace(TINY.rl, updates=20),
     seeds=(0,),
     test_tasks=60,
     recorded=True,

@@ -24,7 +24,7 @@ from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.experts import ExpertPolicy
 from dynaweb_lite.explore import RandomExplorer, collect, transitions_of
 from dynaweb_lite.imagined_web import ImaginedWeb
-from dynaweb_lite.judge import SelfJudge, audit, judge_examples, verdict_rows
+from dynaweb_lite.judge import SelfJudge, Verdict, audit, judge_examples, verdict_rows
 from dynaweb_lite.language_model import LanguageModel
 from dynaweb_lite.observation import Observation
 from dynaweb_lite.policy import LanguagePolicy, episode_examples
@@ -169,11 +169,13 @@ class Loop:
     def world_model(self, seed: int) -> LanguageModel:
         """Page changes and verdicts, learnt together: the authors' repository too lets the world model judge."""
         transitions = transitions_of(self.explorations[0] + self.experts)
-        expert_tasks = [self.by_id[e.task_id] for e in self.experts]
-        verdicts = verdict_rows(expert_tasks, self.experts, random.Random(seed))
-        examples = training_examples(transitions) + judge_examples(verdicts)
+        examples = training_examples(transitions) + judge_examples(self.verdicts(seed))
         settings = replace(self.preset.world_model, seed=seed)
         return train_sft(self.base(), examples, self.folder / f"world_model-{seed}", settings)
+
+    def verdicts(self, seed: int) -> list[Verdict]:
+        """What the judge learns from: the experts' outcomes and near misses. The base has judged on other sites."""
+        return verdict_rows([self.by_id[e.task_id] for e in self.experts], self.experts, random.Random(seed))
 
     def measure_fidelity(self) -> None:
         """One-step accuracy on held-out explorations, and the judge's agreement with the truth."""
