@@ -20,9 +20,10 @@ from dynaweb_lite.accessibility import read_action
 from dynaweb_lite.actions import Action
 from dynaweb_lite.chromium import NOT_FOUND, BrowserError, find_chromium, switches
 from dynaweb_lite.chromium_tab import ChromiumTab, first_line, hosts_of
-from dynaweb_lite.direct import SESSION_COOKIE, not_allowed
+from dynaweb_lite.direct import not_allowed
 from dynaweb_lite.evaluators import NotScorable, evaluate
 from dynaweb_lite.observation import Observation
+from dynaweb_lite.sites.server import SESSION_COOKIE
 from dynaweb_lite.tasks import Task, resolve_url, site_urls
 from dynaweb_lite.worlds import WorldStep
 

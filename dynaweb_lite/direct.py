@@ -51,13 +51,13 @@ from dynaweb_lite.forms import (
     toggle,
 )
 from dynaweb_lite.observation import Observation
+from dynaweb_lite.sites.server import SESSION_COOKIE
 from dynaweb_lite.tasks import Task, resolve_url
 from dynaweb_lite.worlds import WorldStep
 
 if TYPE_CHECKING:
     from dynaweb_lite.sites import SiteServer
 
-SESSION_COOKIE = "dynaweb_session"
 MAX_REDIRECTS = 20
 _session_numbers = itertools.count()
 

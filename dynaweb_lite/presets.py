@@ -58,4 +58,3 @@ TINY_QUICK = replace(
     test_tasks=60,
     recorded=True,
 )
-PRESETS = {p.name: p for p in (TINY, TINY_QUICK)}

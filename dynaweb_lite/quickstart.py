@@ -295,7 +295,7 @@ class Loop:
         rows.append(
             paired_row("dynaweb - dreams_only", paired_difference(by_task["dynaweb"], by_task["dreams_only"]), "test")
         )
-        made = provenance(self.preset, self.clock.total_seconds)
+        made = provenance(self.folder, self.preset, self.clock.total_seconds)
         write_json(self.folder / "results.json", {"study": "quickstart", "made": made, "rows": rows})
         return rows
 

@@ -20,6 +20,9 @@ import torch
 
 from dynaweb_lite.presets import Preset
 
+STARTED = "started.json"
+PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+"""This process, and the largest one of those that it started and that have ended."""
 PACKAGES = ("torch", "transformers", "trl", "peft", "playwright")
 
 
@@ -42,6 +45,8 @@ def open_run(folder: Path, preset: Preset) -> None:
     if path.exists() and json.loads(path.read_text(encoding="utf-8")) != config:
         raise RunError(f"{folder} holds a run with other settings: give another folder by --run, or remove it")
     write_json(path, config)
+    if not (folder / STARTED).exists():
+        write_json(folder / STARTED, {"date": datetime.now(UTC).date().isoformat(), "commit": commit()})
 
 
 def commit() -> str:
@@ -54,16 +59,17 @@ def commit() -> str:
     return name.stdout.strip() or "unknown"
 
 
-def provenance(preset: Preset, seconds: float) -> dict:
-    """Where numbers come from: date, commit, preset, device, versions, seconds, peak memory in MB."""
+def provenance(folder: Path, preset: Preset, seconds: float) -> dict:
+    """Where numbers come from: date and commit of the run's start, preset, device, versions, seconds, and the
+    memory in MB that its largest process took at its peak.
+    """
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit(),
+        **json.loads((folder / STARTED).read_text(encoding="utf-8")),
         "preset": preset.name,
         "device": gpu or f"CPU, {torch.get_num_threads()} threads, {platform.machine()}",
         "seconds": round(seconds),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": max(resource.getrusage(who).ru_maxrss for who in PROCESSES) // 1024,
         "versions": {name: version(name).split("+")[0] for name in PACKAGES},
     }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForCausalLM, PrinterCallback, TrainerCallback
+from transformers import AutoModelForCausalLM, PrinterCallback, ProgressCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
 from dynaweb_lite.language_model import LanguageModel, ModelError, best_dtype
@@ -240,6 +240,9 @@ def _trainer(
         callbacks=[_Record(folder / "metrics.csv", lm, eval_fn, settings.eval_every)],
     )
     trainer.remove_callback(PrinterCallback)
+    if progress:
+        trainer.remove_callback(ProgressCallback)
+        trainer.add_callback(_Bar())
     return trainer
 
 
@@ -262,6 +265,14 @@ def _remove_fused_head(model: torch.nn.Module) -> None:
     """Give the model its own forward pass back: every trl trainer wraps it once more, and copies would share it."""
     base = model.get_base_model() if isinstance(model, PeftModel) else model
     base.__dict__.pop("forward", None)
+
+
+class _Bar(ProgressCallback):
+    """A progress bar with the loss beside it, instead of a printed line every few updates."""
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if self.training_bar is not None and logs and "loss" in logs:
+            self.training_bar.set_postfix(loss=f"{float(logs['loss']):.3f}")
 
 
 class _Record(TrainerCallback):

@@ -83,7 +83,10 @@ def test_the_clock_learns_the_machines_pace(tmp_path, capsys):
 def test_settings_that_cannot_work_are_refused():
     with pytest.raises(ValueError, match="at least one seed"):
         replace(TINY, seeds=())
-    assert TINY_QUICK.world_model == TINY.world_model or TINY_QUICK.world_model.epochs < TINY.world_model.epochs
+
+
+def test_the_quick_preset_tries_a_setting_of_the_full_one():
+    assert set(TINY_QUICK.cloning) <= set(TINY.cloning) and TINY_QUICK.model == TINY.model
 
 
 def test_readme_quotes_the_measured_results():
