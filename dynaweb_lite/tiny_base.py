@@ -247,7 +247,8 @@ def build_base(folder: Path, settings: BaseSettings | None = None) -> LanguageMo
     return lm
 
 
-MODEL_CARD = """---
+MODEL_CARD = """\
+---
 license: apache-2.0
 library_name: transformers
 pipeline_tag: text-generation
@@ -255,13 +256,13 @@ pipeline_tag: text-generation
 # tiny-base
 
 A Llama of {parameters:,} parameters ({layers} layers, {heads} heads, width {hidden_size}) that reads web pages as
-accessibility trees. It is where the policy, the world model and the judge of DynaWeb Lite's `tiny` preset start from.
+accessibility trees. The policy, the world model and the judge of DynaWeb Lite's `tiny` preset start from it.
 
 - **Made by** `python -m dynaweb_lite build-base` in {minutes:.0f} minutes on two CPU cores, from no other model.
-- **Read** {lookup_tokens:,} tokens of random look-ups, then {site_tokens:,} tokens from {sites} generated shops and forums:
-  episodes of scripted experts, page changes, single clicks, verdicts. Never the canonical sites (seed 0).
-- **On sites held out**, share of replies right to the last token: clicks {click:.2f}, verdicts {verdict:.2f}, page changes
-  {change:.2f} (most next pages hold facts that nobody can know before seeing them).
+- **Read** {lookup_tokens:,} tokens of random look-ups, then {site_tokens:,} tokens from {sites} generated shops
+  and forums: episodes of scripted experts, page changes, single clicks, verdicts. Never the canonical sites (seed 0).
+- **On sites held out**, share of replies right to the last token: clicks {click:.2f}, verdicts {verdict:.2f},
+  page changes {change:.2f} (most next pages hold facts that nobody can know before seeing them).
 - **Use** it for what it was made for: replica pages in this project's format. It knows about a thousand words.
 - **Initial weights** hold attention heads that copy (`induction_init.py`); all of them were trained on.
 """
