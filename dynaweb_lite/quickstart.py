@@ -107,6 +107,7 @@ class Loop:
                 for seed in seeds:
                     self.reinforced(arm, seed)
         with self.clock.phase(SCORE):
+            print(f"{len(self.scored_tasks)} of {len(self.tasks['test'])} test tasks, in Chromium")
             for method, seed in self._arms():
                 self.score(method, seed)
         with self.clock.phase(REPORT):
@@ -139,6 +140,12 @@ class Loop:
         failed = [e.goal for e in self.experts if e.reward < 1]
         if failed:
             raise RunError(f"{len(failed)} scripted experts failed, among them: {failed[0]!r}; the sites have changed")
+        learnt, held_out = self.explorations
+        recorded = len(load_trajectories(RECORDED)) if self.preset.recorded else 0
+        print(
+            f"{len(self.experts)} expert trajectories and {len(learnt) + len(held_out)} explorations ({recorded} "
+            f"of them recorded): {self.real_steps} real steps; {len(held_out)} explorations are held out"
+        )
 
     @property
     def _exploration_seed(self) -> int:
