@@ -38,7 +38,8 @@ class Preset:
 
 
 _CLONING = tuple(
-    SFTSettings(learning_rate=rate, epochs=epochs, batch_size=8) for rate in (1e-3, 3e-3) for epochs in (5, 12, 25)
+    SFTSettings(learning_rate=rate, epochs=epochs, batch_size=8)
+    for rate, epochs in ((1e-3, 5), (1e-3, 12), (1e-3, 25), (3e-3, 5), (3e-3, 12), (3e-3, 25), (1e-3, 50), (3e-3, 50))
 )
 TINY = Preset(
     name="tiny",

@@ -34,6 +34,7 @@ from dynaweb_lite.report import write_report
 from dynaweb_lite.rl import RLSettings, train_gspo
 from dynaweb_lite.runs import Clock, RunError, open_run, provenance, quiet_libraries, write_json
 from dynaweb_lite.score import (
+    Result,
     format_table,
     load_results,
     outcomes,
@@ -240,7 +241,7 @@ class Loop:
     def reinforced(self, arm: str, seed: int) -> LanguageModel:
         """GSPO in dreams from the cloned policy, with expert trajectories in the groups (dynaweb) or without."""
         settings = rl_settings(self.preset, arm, seed)
-        experts = {e.task_id: [e] for e in self.experts} if arm == "dynaweb" else {}
+        experts = {e.task_id: [e] for e in self.experts}  # both arms draw the same goals
         return train_gspo(
             self.cloned(seed),
             self.tasks["train"] + self.tasks["expert"],
@@ -285,12 +286,15 @@ class Loop:
         seeds = self.preset.seeds
         return [("base", seeds[0])] + [(method, seed) for method in METHODS[1:] for seed in seeds]
 
+    def _results(self, method: str, seed: int) -> list[Result]:
+        return list(load_results(self._scores(method, seed)).values())
+
     def _scores(self, method: str, seed: int) -> Path:
         return self.folder / "scores" / f"{method}-{seed}.jsonl"
 
     def write_results(self) -> list[dict]:
         """results.json: score rows of each method, and the paired difference of DynaWeb and SFT."""
-        results = {m: {s: load_results(self._scores(m, s)) for n, s in self._arms() if n == m} for m in METHODS}
+        results = {m: {s: self._results(m, s) for n, s in self._arms() if n == m} for m in METHODS}
         rows = []
         for method, runs in results.items():
             dreamt = [self._dream_steps(method, seed) for seed in runs]
@@ -359,9 +363,9 @@ def train_seed(preset: Preset, folder: Path, seed: int, threads: int) -> None:
 
 
 def rl_settings(preset: Preset, arm: str, seed: int) -> RLSettings:
-    """The arm's settings: the preset's, and for dreams only no experts in any group."""
+    """The arm's settings: the preset's, and for dreams only no expert trajectory in any group."""
     settings = replace(preset.rl, seed=seed)
-    return settings if arm == "dynaweb" else replace(settings, real_share=0.0, expert_members=0)
+    return settings if arm == "dynaweb" else replace(settings, real_share=0.0)
 
 
 def update_line(arm: str, seed: int, updates: int, row: dict) -> str:

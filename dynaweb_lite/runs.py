@@ -44,7 +44,8 @@ def open_run(folder: Path, preset: Preset) -> None:
     path = folder / "config.json"
     if path.exists() and json.loads(path.read_text(encoding="utf-8")) != config:
         raise RunError(f"{folder} holds a run with other settings: give another folder by --run, or remove it")
-    write_json(path, config)
+    if not path.exists():
+        write_json(path, config)
     if not (folder / STARTED).exists():
         write_json(folder / STARTED, {"date": datetime.now(UTC).date().isoformat(), "commit": commit()})
 
