@@ -14,10 +14,13 @@ help:
 	@echo "make lint        ruff"
 	@echo "make notebooks   rebuild and run the notebooks from notebooks/src"
 	@echo "make base        rebuild the tiny base model in assets/"
+	@echo "                 (more options: make quickstart ARGS=--fresh)"
 	@echo "make clean       remove the virtual environment and caches; runs/ stays"
 
 $(VENV)/.packages: requirements.txt constraints.txt pyproject.toml
-	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than 3.11: name a newer one, as in make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 	$(RUN) -m pip install --disable-pip-version-check --quiet -r requirements.txt -c constraints.txt
 	$(RUN) -m pip install --disable-pip-version-check --quiet --no-deps -e .
 	touch $@
@@ -29,10 +32,10 @@ $(VENV)/.chromium: $(VENV)/.packages
 setup: $(VENV)/.chromium
 
 quickstart: setup
-	$(RUN) -m dynaweb_lite quickstart
+	$(RUN) -m dynaweb_lite quickstart $(ARGS)
 
 full: setup
-	$(RUN) -m dynaweb_lite quickstart --full
+	$(RUN) -m dynaweb_lite quickstart --full --jobs 3 $(ARGS)
 
 test: setup
 	$(RUN) -m pytest

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return COMMANDS[options.command](options)
     except KeyboardInterrupt:
-        print("\nstopped; what is done is kept, and the same command goes on from here", file=sys.stderr)
+        print(f"\nstopped; {STOPPED[options.command]}", file=sys.stderr)
         return 130
     except known_errors() as error:
         print(f"error: {error}", file=sys.stderr)
@@ -41,17 +41,18 @@ def known_errors() -> tuple[type[Exception], ...]:
 
     if "torch" not in sys.modules:
         return BrowserError, TaskError
+    from dynaweb_lite.gspo import TrainingDiverged
     from dynaweb_lite.language_model import ModelError
     from dynaweb_lite.runs import RunError
 
-    return BrowserError, TaskError, ModelError, RunError
+    return BrowserError, TaskError, ModelError, RunError, TrainingDiverged, OSError
 
 
 def quickstart(options: argparse.Namespace) -> int:
     from dynaweb_lite.presets import TINY, TINY_QUICK
     from dynaweb_lite.publish import publish
     from dynaweb_lite.quickstart import Loop
-    from dynaweb_lite.runs import quiet_libraries
+    from dynaweb_lite.runs import RunError, quiet_libraries
 
     quiet_libraries()
 
@@ -59,8 +60,10 @@ def quickstart(options: argparse.Namespace) -> int:
     if options.seeds:
         preset = replace(preset, seeds=tuple(options.seeds))
     folder = options.run or Path("runs") / ("full" if options.full else "quickstart")
-    if options.fresh:
-        shutil.rmtree(folder, ignore_errors=True)
+    if options.fresh and folder.exists():
+        if not (folder / "config.json").exists():
+            raise RunError(f"{folder} is not the folder of a run, so --fresh does not remove it")
+        shutil.rmtree(folder)
     Loop(preset, folder, options.jobs).run()
     if options.publish:
         publish(folder)
@@ -81,4 +84,9 @@ def setup_browser(_options: argparse.Namespace) -> int:
     return install_chromium.main()
 
 
+STOPPED = {
+    "quickstart": "what is done is kept, and the same command goes on from here",
+    "build-base": "the model that was there is as it was; a build starts from nothing",
+    "setup-browser": "run it again to go on",
+}
 COMMANDS = {"quickstart": quickstart, "build-base": build_base, "setup-browser": setup_browser}

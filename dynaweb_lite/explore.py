@@ -25,6 +25,7 @@ BACK_SHARE = 0.08
 FILL_SHARE = 0.6
 """How often an empty field is filled in before anything else of the page is tried."""
 MAX_NAMES = 1000
+MAX_BREAKDOWNS = 3
 FIRST_WORDS = ("red", "table", "new", "help", "photo")
 
 
@@ -138,20 +139,26 @@ def collect(
     """Play until the file holds `episodes` trajectories, `batch` side by side, and return them all.
 
     Each batch is written when it ends, so an interrupted run keeps what it has earned and the next call goes on from
-    there. Tasks come in an order drawn by `seed`, over and over. Raises ValueError when there are no tasks.
+    there. Tasks come in an order drawn by `seed`, over and over. Episodes that broke down with the browser are played
+    again. Raises ValueError when there are no tasks, OSError when nothing but breakdowns comes.
     """
     if not tasks:
         raise ValueError("no tasks to play: give at least one")
     done = load_trajectories(path)
     if done and isinstance(policy, RandomExplorer):
         policy.remember(done)
-    order = random.Random(seed).sample(list(tasks), len(tasks))
+    order, breakdowns = random.Random(seed).sample(list(tasks), len(tasks)), 0
     with tqdm(
         total=episodes, initial=min(len(done), episodes), desc=source, unit="episode", disable=not progress
     ) as bar:
         while len(done) < episodes:
             numbers = range(len(done), min(len(done) + batch, episodes))
             played = rollout(policy, world, [order[i % len(order)] for i in numbers], max_steps, source=source)
+            whole = [t for t in played if "error" not in t.provenance]
+            breakdowns = 0 if whole else breakdowns + 1
+            if breakdowns == MAX_BREAKDOWNS:
+                raise OSError(f"the browser broke down {breakdowns} times in a row: {played[0].provenance['error']}")
+            played = whole
             for trajectory in played:
                 trajectory.provenance["seed"] = seed
             save_trajectories(path, played)

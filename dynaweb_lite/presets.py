@@ -46,7 +46,7 @@ TINY = Preset(
     model=str(ASSETS / "tiny-base"),
     world_model=SFTSettings(learning_rate=3e-3, epochs=8, batch_size=32, lora_rank=32, lora_alpha=64),
     cloning=_CLONING,
-    rl=RLSettings(updates=40, max_dream_steps=6, eval_every=10),
+    rl=RLSettings(updates=20, max_dream_steps=6, eval_every=5),
 )
 TINY_QUICK = replace(
     TINY,
@@ -54,7 +54,6 @@ TINY_QUICK = replace(
     explorations=24,
     world_model=replace(TINY.world_model, epochs=4),
     cloning=_CLONING[4:5],
-    rl=replace(TINY.rl, updates=20),
     seeds=(0,),
     test_tasks=60,
     recorded=True,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from functools import cached_property
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 import torch
@@ -32,7 +32,7 @@ from dynaweb_lite.presets import ASSETS, Preset
 from dynaweb_lite.replay import dream_agreement
 from dynaweb_lite.report import write_report
 from dynaweb_lite.rl import RLSettings, train_gspo
-from dynaweb_lite.runs import Clock, RunError, open_run, provenance, quiet_libraries, write_json
+from dynaweb_lite.runs import Clock, RunError, open_run, provenance, quiet_libraries, watch_memory, write_json
 from dynaweb_lite.score import (
     Result,
     format_table,
@@ -60,16 +60,6 @@ REINFORCE = {
     "dynaweb": "reinforce in dreams, experts interleaved",
 }
 SCORE, REPORT = "score on real pages", "report"
-EXPECTED_MINUTES = {
-    COLLECT: 0.7,
-    MODEL: 2.5,
-    CLONE: 0.6,
-    REINFORCE["dreams_only"]: 2.5,
-    REINFORCE["dynaweb"]: 2.5,
-    SCORE: 2.0,
-    REPORT: 0.3,
-}
-"""Minutes of the quick preset on two cores, for the first estimate of the time left."""
 FRESH_SEED, RECORDED = 1, ASSETS / "explorations.jsonl"
 REPORT_PAIRS = 8
 
@@ -81,7 +71,7 @@ class Loop:
         open_run(folder, preset)
         self.jobs = min(jobs, len(preset.seeds))
         self.preset, self.folder = preset, folder
-        self.clock = Clock(folder, EXPECTED_MINUTES if self.jobs == 1 else {SEEDS: 60.0, **EXPECTED_MINUTES})
+        self.clock = Clock(folder, expected_minutes(preset, self.jobs))
         self.server = SiteServer(seed=0)
         self.tasks = {split: generate_tasks(0, split) for split in ("expert", "train", "validation", "test")}
         self.by_id = {t.task_id: t for tasks in self.tasks.values() for t in tasks}
@@ -90,6 +80,10 @@ class Loop:
 
     def run(self) -> Path:
         """All phases; returns the report's path."""
+        with watch_memory(self.folder):
+            return self._run()
+
+    def _run(self) -> Path:
         seeds = self.preset.seeds
         with self.clock.phase(COLLECT):
             self.collect()
@@ -123,8 +117,13 @@ class Loop:
         threads = max(1, torch.get_num_threads() // self.jobs)
         with ProcessPoolExecutor(self.jobs, get_context("spawn")) as pool:
             calls = [pool.submit(train_seed, self.preset, self.folder, s, threads) for s in self.preset.seeds]
-            for call in calls:
-                call.result()
+            try:
+                for call in calls:
+                    call.result()
+            except BaseException:
+                for process in active_children():
+                    process.terminate()
+                raise
 
     def collect(self) -> None:
         """Expert trajectories of the few expert tasks, and random exploration, both in Chromium."""
@@ -161,6 +160,10 @@ class Loop:
     def explorations(self) -> tuple[list[Trajectory], list[Trajectory]]:
         """Explorations to learn from, and those held out to measure the world model."""
         recorded = load_trajectories(RECORDED) if self.preset.recorded else []
+        if self.preset.recorded and not recorded:
+            raise RunError(
+                f"no recorded explorations in {RECORDED.name}: take the whole repository, or run with --full"
+            )
         walks = recorded + load_trajectories(self.folder / "explorations.jsonl")
         order = random.Random(0).sample(range(len(walks)), len(walks))
         held_out = set(order[: round(len(walks) * self.preset.held_out_share)])
@@ -316,10 +319,13 @@ class Loop:
         return round(sum(r.get("episodes", 0) * r.get("steps_mean", 0) for r in rows))
 
     def _minutes(self, method: str, seed: int) -> float:
-        """Minutes of training that a method took, beyond what it starts from."""
+        """Minutes of training: all settings tried for cloning; the world model, rollouts and updates for an arm."""
+        folders = {"base": [], "sft": list((self.folder / f"sft-{seed}").glob("*/"))}
+        trained = folders.get(method, [self.folder / f"world_model-{seed}"])
+        seconds = sum(json.loads((f / "training.json").read_text(encoding="utf-8"))["seconds"] for f in trained)
         path = self.folder / f"{method}-{seed}" / "metrics.csv"
         rows = metrics.read_metrics(path) if path.exists() else []
-        return sum(r.get("seconds_rollout", 0) + r.get("seconds_update", 0) for r in rows) / 60
+        return (seconds + sum(r.get("seconds_rollout", 0) + r.get("seconds_update", 0) for r in rows)) / 60
 
     def imagine_beside_real(self) -> None:
         """A few real steps with screenshots, and what the world model imagined for them: pairs.json for the report."""
@@ -360,6 +366,23 @@ def train_seed(preset: Preset, folder: Path, seed: int, threads: int) -> None:
     for method, its_seed in loop._arms():
         if its_seed == seed:
             loop.score(method, seed)
+
+
+def expected_minutes(preset: Preset, jobs: int) -> dict[str, float]:
+    """Minutes of each phase on two idle cores, for the first estimate of the time left; later ones follow the clock."""
+    seeds, updates = len(preset.seeds), preset.rl.updates
+    epochs = sum(settings.epochs for settings in preset.cloning)
+    scored = (preset.test_tasks or 280) * (1 + 3 * seeds)
+    training = {
+        MODEL: 0.4 * preset.world_model.epochs * seeds,
+        CLONE: 0.04 * epochs * seeds,
+        **{phase: 0.1 * updates * seeds for phase in REINFORCE.values()},
+        SCORE: 0.006 * scored,
+    }
+    collecting = {COLLECT: 0.3 + preset.explorations / 80}
+    if jobs == 1:
+        return {**collecting, **training, REPORT: 0.3}
+    return {**collecting, SEEDS: sum(training.values()), **dict.fromkeys(training, 0.1), REPORT: 0.3}
 
 
 def rl_settings(preset: Preset, arm: str, seed: int) -> RLSettings:

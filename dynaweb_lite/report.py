@@ -187,15 +187,15 @@ def curves_title(run: str, columns: Mapping[str, Sequence[tuple[int, float]]]) -
 
 
 def fidelity_section(fidelity: Mapping | None) -> str:
-    """The parts of `world_model.fidelity` beside each other; a part without transitions is left out."""
-    parts = {
-        who: {words: fidelity[part][name] for name, words in MEASURES.items()}
-        for part, who in PREDICTORS.items()
-        if (fidelity or {}).get(part)
-    }
-    if "all" not in (fidelity or {}) or not parts:
+    """What `world_model.fidelity` found, its parts beside each other; a part without transitions is left out."""
+    if not fidelity:
         return "<p>Not measured in this run: no fidelity.json.</p>"
-    whole = fidelity["all"]
+    whole = {**fidelity, "all": fidelity}
+    parts = {
+        who: {words: whole[part][name] for name, words in MEASURES.items()}
+        for part, who in PREDICTORS.items()
+        if whole.get(part)
+    }
     low, high = whole["changed_f1_interval"]
     made = plots.fidelity_bars(parts, f"Changed-lines F1 is {whole['changed_f1']:.2f} one step ahead")
     text = (

@@ -33,6 +33,9 @@ from dynaweb_lite.tasks import Task
 from dynaweb_lite.trajectory import Trajectory, save_trajectories
 from dynaweb_lite.worlds import World
 
+NOTE = "note.json"
+"""Beside an adapter: the validation score and the update that it stands for."""
+
 
 @dataclass(frozen=True)
 class RLSettings:
@@ -236,7 +239,7 @@ class GSPORun:
         score = self.evaluate(self.lm, update)
         if self.best is None or score > self.best[0]:
             self.best = (score, update)
-            self.save_adapter("best")
+            self.save_adapter("best", {"validation": score, "update": update})
         return {"validation": score}
 
     def _write(self, row: Row) -> None:
@@ -253,27 +256,41 @@ class GSPORun:
                 episode.provenance["update"] = update
             save_trajectories(self.output_dir / "trajectories.jsonl", some)
 
-    def save_adapter(self, name: str) -> None:
-        """Write the trained adapter to output_dir/name, replacing what was there."""
+    def save_adapter(self, name: str, note: dict | None = None) -> None:
+        """Write the trained adapter, and what is to be known of it, to output_dir/name, replacing what was there."""
         temporary, folder, adapter = self.output_dir / f"{name}.part", self.output_dir / name, self.lm.adapter
         self.lm.model.save_pretrained(temporary, selected_adapters=[adapter], save_embedding_layers=False)
-        shutil.rmtree(folder, ignore_errors=True)
         # peft puts every adapter that is not called "default" into a folder of its own name
-        shutil.move(temporary if adapter == "default" else temporary / adapter, folder)
-        shutil.rmtree(temporary, ignore_errors=True)
+        made = temporary if adapter == "default" else temporary / adapter
+        write_whole(made / NOTE, json.dumps(note or {}))
+        old = self.output_dir / f"{name}.old"
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+        made.rename(folder)
+        for rest in (old, temporary):
+            shutil.rmtree(rest, ignore_errors=True)
 
     def load_adapter(self, name: str) -> None:
         weights = load_peft_weights(str(self.output_dir / name), device=str(self.lm.device))
         set_peft_model_state_dict(self.lm.model, weights, adapter_name=self.lm.adapter)
 
     def state(self) -> dict:
-        return {"goals": self.statistics.to_json(), "best": self.best}
+        return {"goals": self.statistics.to_json()}
+
+    def _best_on_disk(self) -> tuple[float, int] | None:
+        """Score and update of the adapter in best/, which may be newer than the latest checkpoint."""
+        folder, old = self.output_dir / "best", self.output_dir / "best.old"
+        if old.exists() and not folder.exists():
+            old.rename(folder)  # killed between the two renames of save_adapter
+        note = json.loads((folder / NOTE).read_text()) if (folder / NOTE).exists() else None
+        return (note["validation"], note["update"]) if note else None
 
     def resume(self, checkpoint: Path) -> int:
         """Take over a checkpoint's statistics and the metrics up to it; returns its update number."""
         state = json.loads((checkpoint / "goals.json").read_text())
         self.statistics.load(state["goals"])
-        self.best = tuple(state["best"]) if state["best"] else None
+        self.best = self._best_on_disk()
         update = int(checkpoint.name.rpartition("-")[2])
         self.rows = [row for row in read_metrics(self.output_dir / "metrics.csv") if row["update"] <= update]
         return update

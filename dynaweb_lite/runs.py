@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
 import platform
-import resource
 import subprocess
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -16,13 +18,13 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import psutil
 import torch
 
 from dynaweb_lite.presets import Preset
 
-STARTED = "started.json"
-PROCESSES = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-"""This process, and the largest one of those that it started and that have ended."""
+STARTED, MEMORY = "started.json", "memory.json"
+MEMORY_SECONDS = 3.0
 PACKAGES = ("torch", "transformers", "trl", "peft", "playwright")
 
 
@@ -43,11 +45,21 @@ def open_run(folder: Path, preset: Preset) -> None:
     config = json.loads(json.dumps(asdict(preset) | {"model": Path(preset.model).name}))
     path = folder / "config.json"
     if path.exists() and json.loads(path.read_text(encoding="utf-8")) != config:
-        raise RunError(f"{folder} holds a run with other settings: give another folder by --run, or remove it")
+        raise RunError(f"{folder} holds a run with other settings: start anew with --fresh, or take another --run")
     if not path.exists():
         write_json(path, config)
-    if not (folder / STARTED).exists():
-        write_json(folder / STARTED, {"date": datetime.now(UTC).date().isoformat(), "commit": commit()})
+    now = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "model": fingerprint(preset.model)}
+    started = folder / STARTED
+    if not started.exists():
+        write_json(started, now)
+    if json.loads(started.read_text(encoding="utf-8")).get("model", now["model"]) != now["model"]:
+        raise RunError(f"{folder} holds a run of another base model: start anew with --fresh, or take another --run")
+
+
+def fingerprint(model: str) -> str:
+    """A short hash of a model folder's weights; the name itself where it is no folder."""
+    weights = Path(model) / "model.safetensors"
+    return hashlib.sha256(weights.read_bytes()).hexdigest()[:12] if weights.exists() else model
 
 
 def commit() -> str:
@@ -61,18 +73,55 @@ def commit() -> str:
 
 
 def provenance(folder: Path, preset: Preset, seconds: float) -> dict:
-    """Where numbers come from: date and commit of the run's start, preset, device, versions, seconds, and the
-    memory in MB that its largest process took at its peak.
+    """Where numbers come from: date, commit and model of the run's start, preset, device, versions, seconds, memory.
+
+    Memory is that of all the run's processes together, the browser's too, in MB; memory that they share counts once.
     """
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return {
         **json.loads((folder / STARTED).read_text(encoding="utf-8")),
         "preset": preset.name,
-        "device": gpu or f"CPU, {torch.get_num_threads()} threads, {platform.machine()}",
+        "device": gpu or f"CPU, {os.cpu_count()} cores, {platform.machine()}",
         "seconds": round(seconds),
-        "peak_memory_mb": max(resource.getrusage(who).ru_maxrss for who in PROCESSES) // 1024,
+        "peak_memory_mb": read_peak(folder),
         "versions": {name: version(name).split("+")[0] for name in PACKAGES},
     }
+
+
+def memory_mb() -> float:
+    """Memory of this process and all that it has started, in MB; shared pages count once, where the system tells."""
+    total = 0
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+        try:
+            full = process.memory_full_info()
+            total += getattr(full, "pss", full.uss)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return total / 2**20
+
+
+def read_peak(folder: Path) -> int:
+    path = folder / MEMORY
+    return json.loads(path.read_text(encoding="utf-8"))["peak_mb"] if path.exists() else 0
+
+
+@contextmanager
+def watch_memory(folder: Path) -> Iterator[None]:
+    """Note in memory.json the most memory that the run has taken at once, over all its starts."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(MEMORY_SECONDS):
+            if (now := round(memory_mb())) > read_peak(folder):
+                write_json(folder / MEMORY, {"peak_mb": now})
+
+    thread = threading.Thread(target=watch, daemon=True, name="memory")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class Clock:

@@ -114,6 +114,7 @@ def score(
     """Play every task once, `batch` side by side, and return a result for each, in the order of `tasks`.
 
     With a `path`, finished tasks are kept there (JSONL) and not played again: a killed run goes on where it was.
+    Episodes that broke down with the browser are played once more; what fails again keeps its `error`.
     Use one path for one policy. Raises TaskError when there are no tasks.
     """
     if not tasks:
@@ -123,6 +124,12 @@ def score(
     with tqdm(total=len(tasks), initial=len(tasks) - len(todo), desc=label, unit="task") as bar:
         for start in range(0, len(todo), batch):
             results = score_batch(policy, world, todo[start : start + batch], max_steps)
+            if broken := [t for t, r in zip(todo[start : start + batch], results, strict=True) if r.error]:
+                bar.write(
+                    f"{label}: {len(broken)} episodes broke down ({results[0].error or 'see error'}); trying again"
+                )
+                again = {r.task_id: r for r in score_batch(policy, world, broken, max_steps)}
+                results = [again.get(r.task_id, r) for r in results]
             done.update({r.task_id: r for r in results})
             if path:
                 append_jsonl(path, map(asdict, results))

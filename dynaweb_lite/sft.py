@@ -137,8 +137,9 @@ def train_sft(
     trained = _trainable(lm, settings)
     started = time.monotonic()
     trainer = _trainer(trained, kept, folder, settings, eval_fn, progress)
-    checkpoints = sorted((folder / "checkpoints").glob("checkpoint-*"))
-    trainer.train(resume_from_checkpoint=bool(checkpoints))
+    whole = [p.parent for p in (folder / "checkpoints").glob("checkpoint-*/trainer_state.json")]  # written last
+    newest = max(whole, key=lambda p: int(p.name.rpartition("-")[2]), default=None)
+    trainer.train(resume_from_checkpoint=str(newest) if newest else None)
     _remove_fused_head(trained.model)
     trained.model.eval()
     _save(trained, folder)

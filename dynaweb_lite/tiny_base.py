@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -141,7 +142,7 @@ def reply_accuracy(model: LlamaForCausalLM, documents: list[Document], batch_tok
 
 
 class Schooling:
-    """One optimiser over both phases; the learning rate warms up, holds, and falls as a cosine in each."""
+    """The optimiser of a phase; its learning rate warms up, then falls as a cosine."""
 
     def __init__(self, model: LlamaForCausalLM, settings: BaseSettings):
         self.model, self.settings = model, settings
@@ -211,28 +212,30 @@ def teach_sites(
                 bar.write(json.dumps(row))
                 with log.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
-            if update % 300 == 0:
-                save(lm, log.parent)
     bar.close()
 
 
 def save(lm: LanguageModel, folder: Path) -> None:
-    """Model and tokenizer as transformers loads them; half precision on disk, since a tiny model needs no more."""
+    """Model and tokenizer as transformers loads them, weights as safetensors."""
     lm.model.save_pretrained(folder, safe_serialization=True)
     lm.tokenizer.save_pretrained(folder)
 
 
 def build_base(folder: Path, settings: BaseSettings | None = None) -> LanguageModel:
-    """Build the base model into a folder, from nothing. Prints accuracy on sites held out from its schooling."""
-    settings = settings or BaseSettings()
-    folder.mkdir(parents=True, exist_ok=True)
+    """Build the base model into a folder, from nothing. Prints accuracy on sites held out from its schooling.
+
+    What was in the folder is replaced when all is done; an interrupted build leaves it alone and begins anew.
+    """
+    settings, target = settings or BaseSettings(), folder
+    folder = target.with_name(target.name + ".part")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     began = time.time()
     tokenizer = build_tokenizer(vocabulary_texts(range(FIRST_SEED, FIRST_SEED + 12)))
     lm = LanguageModel(new_model(len(tokenizer), settings).train(), tokenizer, "tiny-base")
     seeds = range(FIRST_SEED, FIRST_SEED + settings.sites)
     documents = [d for seed in tqdm(seeds, desc="sites to read") for d in site_documents(lm, seed, SiteSample())]
     held_out = [d for seed in (500, 501) for d in site_documents(lm, seed, SiteSample(40, 6, 10, 40, 40))]
-    (folder / "training.jsonl").unlink(missing_ok=True)
     teach_lookups(lm, settings)
     teach_sites(lm, documents, held_out, settings, folder / "training.jsonl")
     save(lm, folder)
@@ -244,6 +247,8 @@ def build_base(folder: Path, settings: BaseSettings | None = None) -> LanguageMo
     made["site_tokens"] = settings.epochs * sum(len(d.tokens) for d in documents)
     (folder / "made.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(model_card(folder), encoding="utf-8")
+    shutil.rmtree(target, ignore_errors=True)
+    folder.rename(target)
     return lm
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dynaweb_lite.observation import Observation, parse_observation
+from dynaweb_lite.observation import Observation, ObservationError, parse_observation
 
 SOURCES = ("expert", "exploration", "policy", "dream")
 
@@ -117,5 +118,13 @@ def save_trajectories(path: str | Path, trajectories: Iterable[Trajectory]) -> N
 
 
 def load_trajectories(path: str | Path) -> list[Trajectory]:
-    """Trajectories of a file, an empty list where it is missing."""
-    return [Trajectory.from_json(row) for row in read_jsonl(path)] if Path(path).exists() else []
+    """Trajectories of a file, an empty list where it is missing; rows that are none are passed over with a warning."""
+    trajectories, bad = [], 0
+    for row in read_jsonl(path) if Path(path).exists() else ():
+        try:
+            trajectories.append(Trajectory.from_json(row))
+        except (KeyError, TypeError, IndexError, ObservationError):
+            bad += 1
+    if bad:
+        warnings.warn(f"{path}: {bad} rows are no trajectories and were passed over", stacklevel=2)
+    return trajectories

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from dynaweb_lite.explore import collect
 from dynaweb_lite.observation import Observation
 from dynaweb_lite.score import (
     Result,
@@ -188,3 +189,26 @@ def test_table_shows_rates_and_signed_differences():
     lines = table.split("\n")
     assert len({len(line) for line in lines}) == 1 and len(lines) == 4
     assert "0.500 [0.095, 0.905]" in lines[2] and "+0.500 [" in lines[3]
+
+
+class Crashing(AnswerWorld):
+    """Its browser dies in the first batch and works from the second on."""
+
+    def step(self, actions):
+        if self.begun > 2:
+            return super().step(actions)
+        return [WorldStep(PAGE, truncated=True, info={"error": "the browser stopped"}) for _ in actions]
+
+
+def test_episodes_that_break_down_with_the_browser_are_played_again(tmp_path):
+    results = score(Says("a"), Crashing(), tasks(), max_steps=3, batch=2, path=tmp_path / "s.jsonl")
+    assert [r.success for r in results] == [1, 0, 1, 0, 1] and not any(r.error for r in results)
+
+
+def test_collecting_plays_breakdowns_again_and_gives_up_when_nothing_else_comes(tmp_path):
+    played = collect(Says("a"), Crashing(), tasks(), tmp_path / "t.jsonl", 3, batch=2, progress=False)
+    assert len(played) == 3 and all(t.terminated for t in played)
+    broken = Crashing()
+    broken.reset = lambda tasks, starts=None: [PAGE] * len(tasks)
+    with pytest.raises(OSError, match="3 times in a row"):
+        collect(Says("a"), broken, tasks(), tmp_path / "u.jsonl", 3, batch=2, progress=False)

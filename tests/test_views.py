@@ -169,7 +169,7 @@ def run_dir(tmp_path):
         json.dumps({"study": "quickstart", "made": {"commit": "0a1b2c", "preset": "tiny"}, "rows": rows})
     )
     part = summarise([score_transition(BEFORE, REAL, REAL)] * 9 + [score_transition(BEFORE, REAL, BEFORE)])
-    fidelity = {"all": part, "seen": part, "unseen": {}, "nothing_changes": part}
+    fidelity = {**part, "seen": part, "unseen": {}, "nothing_changes": part}
     (tmp_path / "fidelity.json").write_text(json.dumps(fidelity))
     (tmp_path / "pairs.json").write_text(json.dumps([p.to_json() for p in PAIRS]))
     (tmp_path / "dynaweb-0").mkdir()
