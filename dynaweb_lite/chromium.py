@@ -19,7 +19,7 @@ FLAGS = (
     "--disable-sync --disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate"
 ).split()
 NOT_FOUND = (
-    "no Chromium found. Run `playwright install chromium`, or on Debian and Ubuntu "
+    "no Chromium found. Run `python -m dynaweb_lite setup-browser`, or `playwright install chromium`, or on Debian and Ubuntu "
     f"`apt-get install chromium-headless-shell`, or set {PATH_VARIABLE} to the path of one"
 )
 

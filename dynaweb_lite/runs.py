@@ -49,11 +49,13 @@ def open_run(folder: Path, preset: Preset) -> None:
     if not path.exists():
         write_json(path, config)
     now = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "model": fingerprint(preset.model)}
-    started = folder / STARTED
-    if not started.exists():
-        write_json(started, now)
-    if json.loads(started.read_text(encoding="utf-8")).get("model", now["model"]) != now["model"]:
+    path = folder / STARTED
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else now
+    if before.get("model", now["model"]) != now["model"]:
         raise RunError(f"{folder} holds a run of another base model: start anew with --fresh, or take another --run")
+    commits = dict.fromkeys([*before["commit"].split(", "), now["commit"]])
+    if not path.exists() or len(commits) > len(before["commit"].split(", ")):
+        write_json(path, {**before, "model": now["model"], "commit": ", ".join(commits)})
 
 
 def fingerprint(model: str) -> str:
@@ -73,7 +75,9 @@ def commit() -> str:
 
 
 def provenance(folder: Path, preset: Preset, seconds: float) -> dict:
-    """Where numbers come from: date, commit and model of the run's start, preset, device, versions, seconds, memory.
+    """Where numbers come from: date, commits, model, preset, device, versions, seconds, memory.
+
+    A run that was stopped and went on names every commit that it ran at.
 
     Memory is that of all the run's processes together, the browser's too, in MB; memory that they share counts once.
     """

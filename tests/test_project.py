@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -58,12 +59,16 @@ def test_every_module_imports_only_what_is_required():
         assert unknown <= {"dynaweb_lite"}, f"{path.name} imports {unknown}, which requirements.txt does not name"
 
 
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
 def make(target, *arguments):
     return subprocess.run(
         ["make", "-n", "-B", target, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
 
 
+@needs_make
 def test_make_sets_up_before_it_runs():
     for target, command in (("test", "-m pytest"), ("quickstart", "dynaweb_lite quickstart")):
         steps = make(target, "VENV=absent")
@@ -72,6 +77,7 @@ def test_make_sets_up_before_it_runs():
         assert places == sorted(places), steps
 
 
+@needs_make
 def test_make_says_what_it_can_do():
     shown = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     targets = re.search(r"\.PHONY: (.*)", (ROOT / "Makefile").read_text())[1].split()
