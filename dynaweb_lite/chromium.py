@@ -19,8 +19,8 @@ FLAGS = (
     "--disable-sync --disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate"
 ).split()
 NOT_FOUND = (
-    "no Chromium found. Run `python -m dynaweb_lite setup-browser`, or `playwright install chromium`, or on Debian and Ubuntu "
-    f"`apt-get install chromium-headless-shell`, or set {PATH_VARIABLE} to the path of one"
+    "no Chromium found. Run `python -m dynaweb_lite setup-browser`, or `playwright install chromium`, or on Debian and "
+    f"Ubuntu `apt-get install chromium-headless-shell`, or set {PATH_VARIABLE} to the path of one"
 )
 
 

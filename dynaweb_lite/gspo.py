@@ -20,6 +20,7 @@ from transformers import PrinterCallback
 from trl import GRPOTrainer
 
 from dynaweb_lite.metrics import write_whole
+from dynaweb_lite.sft import AdapterCheckpoints
 
 if TYPE_CHECKING:
     from dynaweb_lite.rl import GSPORun
@@ -67,7 +68,7 @@ def token_logprobs(
     return logps, entropies
 
 
-class GSPOTrainer(GRPOTrainer):
+class GSPOTrainer(AdapterCheckpoints, GRPOTrainer):
     """TRL's trainer, fed by our rollouts, with three changes.
 
     It works without Triton (TRL 1.15 scores tokens with a Triton kernel only), passes over episodes whose advantage

@@ -247,7 +247,16 @@ def _trainer(
     return trainer
 
 
-class CompletionTrainer(SFTTrainer):
+class AdapterCheckpoints:
+    """For trainers: a checkpoint of a LoRA holds the adapter alone, and peft asks no hub about the base model."""
+
+    def _save(self, output_dir=None, state_dict=None):
+        if not isinstance(self.model, PeftModel):
+            return super()._save(output_dir, state_dict)
+        return self.model.save_pretrained(output_dir or self.args.output_dir, save_embedding_layers=False)
+
+
+class CompletionTrainer(AdapterCheckpoints, SFTTrainer):
     """TRL's trainer with a loss in plain PyTorch where there is no CUDA: trl 1.15's fused head needs Triton."""
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):

@@ -67,7 +67,7 @@ def test_a_folder_with_other_settings_is_refused(finished, capsys):
     with pytest.raises(RunError, match="other settings"):
         open_run(finished[0], replace(SMALL, max_steps=3))
     assert cli.main(["quickstart", "--run", str(finished[0])]) == 1
-    assert "give another folder" in capsys.readouterr().err
+    assert "--fresh" in capsys.readouterr().err
 
 
 def test_the_clock_learns_the_machines_pace(tmp_path, capsys):
