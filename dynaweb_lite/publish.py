@@ -80,8 +80,7 @@ def results_section() -> str:
             "",
             f"The judge agrees with the truth on {judge['agreement']:.3f} of {judge['n']} verdicts (false yes "
             f"{judge['false_positive_rate']:.3f}, false no {judge['false_negative_rate']:.3f}).",
-            f"Made {made['date']} at commit {made['commit']}: preset {made['preset']}, {made['device']}, "
-            f"{made['seconds'] / 60:.0f} minutes.",
+            f"Made {made['date']} at commit {made['commit']}: preset {made['preset']}, {made['device']}.",
             "",
         ]
     )
