@@ -105,7 +105,9 @@ side_by_side(pair.real, pair.imagined, pair.screenshot, pair.before)
 # %% [markdown]
 # What the page says after the click follows from the page before it: the
 # product's name stands there already, and the rest is the site's habit. A
-# model learns the habit from a few dozen clicks and **copies** the name.
+# model learns the habit from a few dozen clicks and **copies** the name. The
+# number in the address follows from nothing on the page: a model can only
+# remember it, or guess.
 #
 # The next page is of another sort. Opening an item shows facts that stood
 # nowhere on the page before. *Can a model be right about them?*
@@ -370,7 +372,7 @@ side_by_side(real[k][i], dreamt[k][i], before=before)
 # - pages drawn side by side, with every difference marked in text;
 # - changed-lines F1 by hand, 0.67 where the lazy guess gets 0;
 # - a tiny model that knows a site's habits and recalls part of its facts;
-# - dreams that part from the web within a few steps, some of them never.
+# - dreams that part from the web within a few steps, and may find back.
 #
 # **Next:** `make quickstart` runs the whole loop, and its report shows these
 # views for your own run.
