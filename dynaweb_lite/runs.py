@@ -20,6 +20,7 @@ from pathlib import Path
 
 import psutil
 import torch
+from transformers.utils.logging import disable_progress_bar
 
 from dynaweb_lite.presets import Preset
 
@@ -164,5 +165,6 @@ class Clock:
 def quiet_libraries() -> None:
     """Keep advice that libraries give to their own developers out of the progress."""
     warnings.filterwarnings("ignore")
+    disable_progress_bar()  # "Loading weights", at every one of dozens of loads
     for name in ("transformers", "trl", "peft", "waitress", "accelerate"):
         logging.getLogger(name).setLevel(logging.ERROR)

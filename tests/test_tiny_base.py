@@ -4,9 +4,11 @@ import random
 
 import pytest
 import torch
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.experts import ExpertPolicy
+from dynaweb_lite.induction_init import write_induction_heads
 from dynaweb_lite.language_model import LanguageModel
 from dynaweb_lite.policy import encode_episode
 from dynaweb_lite.pretraining import SiteSample, lookup_document, lookup_stream, site_documents
@@ -46,20 +48,30 @@ def test_an_episode_tokenised_turn_by_turn_reads_as_the_whole_chat(lm):
         assert lm.tokenizer.decode(prompt).endswith(f"Goal: {episode.goal}<|assistant|>")
 
 
-def test_induction_heads_continue_what_has_stood_before(lm):
-    """Before any training, the token that followed last time is far likelier than by chance; without them it is not."""
+def test_heads_attend_where_they_were_written_to(lm):
+    """Before any training: 24 words, and the same again. What stood after a word's first place is 23 tokens back."""
     words = [i for t, i in lm.tokenizer.get_vocab().items() if t.isalpha() and len(t) > 2]
-    run = torch.tensor([random.Random(1).sample(words, 24) * 2])
+    model = new_model(len(lm.tokenizer), BaseSettings()).eval()
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        output = model(torch.tensor([random.Random(1).sample(words, 24) * 2]), output_attentions=True)
 
-    def mean_rank(model):
-        with torch.no_grad():
-            logits = model(input_ids=run).logits[0, 24:-1]
-        right = logits.gather(1, run[0, 25:, None])
-        return (logits > right).sum(1).float().mean().item()
+    def weight(layer, head, back):
+        return sum(output.attentions[layer][0, head, i, i - back].item() for i in range(26, 48)) / 22
 
-    settings = BaseSettings()
-    plain = type(lm.model)(lm.model.config)
-    assert mean_rank(new_model(len(lm.tokenizer), settings)) < 0.3 * mean_rank(plain)
+    for head in range(4):
+        assert weight(0, head, head + 1) > 0.6  # a position head, h + 1 tokens back
+    induction = {back: weight(1, 0, back) for back in range(26)}
+    assert max(induction, key=induction.get) == 23 and induction[23] > 3 / 37  # three times an even share
+    assert weight(1, 3, 24) > 3 / 37  # equal content
+
+
+def test_only_a_fitting_architecture_is_written_to():
+    config = LlamaConfig(
+        hidden_size=32, num_attention_heads=2, num_hidden_layers=1, vocab_size=50, tie_word_embeddings=True
+    )
+    with pytest.raises(ValueError, match="multiple of 4 heads"):
+        write_induction_heads(LlamaForCausalLM(config))
 
 
 def test_lookups_are_learnt_within_seconds(lm):
