@@ -16,8 +16,15 @@ def main(arguments: list[str] | None = None) -> int:
     quick = commands.add_parser("quickstart", help="the whole loop in one go; writes a report")
     quick.add_argument("--full", action="store_true", help="collect everything, three seeds, all test tasks")
     quick.add_argument("--run", type=Path, help="folder of the run (default: runs/quickstart or runs/full)")
-    quick.add_argument("--seeds", type=int, nargs="+", help="training seeds instead of the preset's")
-    quick.add_argument("--jobs", type=int, default=1, help="seeds trained side by side, each in its own process")
+    quick.add_argument("--seeds", type=seed, nargs="+", help="training seeds instead of the preset's")
+    quick.add_argument(
+        "--jobs",
+        type=int,
+        choices=range(1, 65),
+        metavar="N",
+        default=1,
+        help="seeds trained side by side, each in its own process",
+    )
     quick.add_argument("--fresh", action="store_true", help="remove the folder's earlier run first")
     quick.add_argument("--publish", action="store_true", help="copy the results and the first seed's models to assets/")
     base = commands.add_parser("build-base", help="build the tiny base model from nothing, about half an hour")
@@ -32,6 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
     except known_errors() as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def seed(text: str) -> int:
+    """A seed that every library takes. Raises ValueError for any other."""
+    if not 0 <= int(text) < 2**31:
+        raise ValueError
+    return int(text)
 
 
 def known_errors() -> tuple[type[Exception], ...]:
@@ -58,10 +72,10 @@ def quickstart(options: argparse.Namespace) -> int:
 
     preset = TINY if options.full else TINY_QUICK
     if options.seeds:
-        preset = replace(preset, seeds=tuple(options.seeds))
+        preset = replace(preset, seeds=tuple(dict.fromkeys(options.seeds)))
     folder = options.run or Path("runs") / ("full" if options.full else "quickstart")
     if options.fresh and folder.exists():
-        if not (folder / "config.json").exists():
+        if not (folder / "started.json").exists():
             raise RunError(f"{folder} is not the folder of a run, so --fresh does not remove it")
         shutil.rmtree(folder)
     Loop(preset, folder, options.jobs).run()

@@ -70,6 +70,19 @@ def test_a_folder_with_other_settings_is_refused(finished, capsys):
     assert "--fresh" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("nonsense", [["--seeds", "-1"], ["--seeds", "x"], ["--jobs", "0"]])
+def test_nonsense_is_refused_before_anything_begins(nonsense, tmp_path):
+    with pytest.raises(SystemExit):
+        cli.main(["quickstart", "--run", str(tmp_path / "run"), *nonsense])
+    assert not (tmp_path / "run").exists()
+
+
+def test_fresh_removes_nothing_but_runs(tmp_path, capsys):
+    (tmp_path / "config.json").write_text("{}")
+    assert cli.main(["quickstart", "--run", str(tmp_path), "--fresh"]) == 1
+    assert "is not the folder of a run" in capsys.readouterr().err and (tmp_path / "config.json").exists()
+
+
 def test_the_clock_learns_the_machines_pace(tmp_path, capsys):
     clock = Clock(tmp_path, {"a": 1.0, "b": 10.0})
     with clock.phase("a"):
