@@ -136,7 +136,6 @@ class Clock:
         self.path, self.expected = folder / "phases.json", expected_minutes
         self.seconds: dict[str, float] = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.begun: list[str] = []
-        self.started = time.monotonic()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
