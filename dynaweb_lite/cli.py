@@ -1,4 +1,4 @@
-"""Commands: python -m dynaweb_lite quickstart | build-base | setup-browser."""
+"""Commands: python -m dynaweb_lite quickstart | build-base | setup-browser | sites | tasks."""
 
 from __future__ import annotations
 
@@ -30,6 +30,19 @@ def main(arguments: list[str] | None = None) -> int:
     base = commands.add_parser("build-base", help="build the tiny base model from nothing, about half an hour")
     base.add_argument("--out", type=Path, help="folder (default: assets/tiny-base)")
     commands.add_parser("setup-browser", help="find a Chromium, or install one")
+    sites = commands.add_parser("sites", help="serve the replicas for a person to look at")
+    sites.add_argument("--ground", choices=("webarena", "practice"), default="webarena", help="which replicas")
+    sites.add_argument("--seed", type=seed, default=0, help="seed of their content; 0 is the canonical one")
+    sites.add_argument("--port", type=int, default=8000, help="port on this machine (default: 8000; 0: any free one)")
+    sites.add_argument("--open", action="store_true", help="open the home page in the default browser")
+    tasks = commands.add_parser("tasks", help="list WebArena's tasks that run on the replicas, or prove that they do")
+    tasks.add_argument("--verify", action="store_true", help="play solution, idler and mistake of each task")
+    tasks.add_argument("--generated", action="store_true", help="the tasks made from templates instead of WebArena's")
+    tasks.add_argument("--seed", type=seed, default=0, help="with --generated: seed of the sites' content")
+    tasks.add_argument("--site", help="only those of one site, such as gitlab")
+    tasks.add_argument("--ids", type=int, nargs="+", help="only these of WebArena's tasks")
+    tasks.add_argument("--direct", action="store_true", help="without a browser: faster, and no proof")
+    tasks.add_argument("--trace", action="store_true", help="with --verify: print every page and action")
     options = parser.parse_args(arguments)
     try:
         return COMMANDS[options.command](options)
@@ -54,7 +67,7 @@ def known_errors() -> tuple[type[Exception], ...]:
     from dynaweb_lite.tasks import TaskError
 
     if "torch" not in sys.modules:
-        return BrowserError, TaskError
+        return BrowserError, TaskError, OSError
     from dynaweb_lite.gspo import TrainingDiverged
     from dynaweb_lite.language_model import ModelError
     from dynaweb_lite.runs import RunError
@@ -98,9 +111,30 @@ def setup_browser(_options: argparse.Namespace) -> int:
     return install_chromium.main()
 
 
+def serve_sites(options: argparse.Namespace) -> int:
+    from dynaweb_lite.sites.serve import serve
+
+    serve(options.seed, options.port, options.ground, options.open)
+    return 0
+
+
+def tasks(options: argparse.Namespace) -> int:
+    from dynaweb_lite import verify
+
+    return verify.main(options)
+
+
 STOPPED = {
     "quickstart": "what is done is kept, and the same command goes on from here",
     "build-base": "the model that was there is as it was; a build starts from nothing",
     "setup-browser": "run it again to go on",
+    "sites": "what was done on the sites is forgotten",
+    "tasks": "nothing was written",
 }
-COMMANDS = {"quickstart": quickstart, "build-base": build_base, "setup-browser": setup_browser}
+COMMANDS = {
+    "quickstart": quickstart,
+    "build-base": build_base,
+    "setup-browser": setup_browser,
+    "sites": serve_sites,
+    "tasks": tasks,
+}

@@ -82,15 +82,20 @@ def provenance(folder: Path, preset: Preset, seconds: float) -> dict:
 
     Memory is that of all the run's processes together, the browser's too, in MB; memory that they share counts once.
     """
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return {
         **json.loads((folder / STARTED).read_text(encoding="utf-8")),
         "preset": preset.name,
-        "device": gpu or f"CPU, {os.cpu_count()} cores, {platform.machine()}",
+        "device": device_name(),
         "seconds": round(seconds),
         "peak_memory_mb": read_peak(folder),
         "versions": {name: version(name).split("+")[0] for name in PACKAGES},
     }
+
+
+def device_name() -> str:
+    """What computed, in words that name no machine."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    return gpu or f"CPU, {os.cpu_count()} cores, {platform.machine()}"
 
 
 def memory_mb() -> float:

@@ -28,6 +28,8 @@ REPLICA_HOSTS = {
     "homepage": "home.test",
 }
 """Host names of the replicas inside the browser; no name server knows them, and they are mapped to loopback."""
+REPLICA_PATHS = {"shopping_admin": "/admin"}
+"""Where a replica does not begin at the root of its host."""
 
 
 class TaskError(ValueError):
@@ -87,7 +89,8 @@ def load_tasks(path: str | Path) -> list[Task]:
 def site_urls() -> dict[str, str]:
     """Base URL of each site, without a final slash: the WA_* variables where set, else the replicas."""
     return {
-        site: os.environ.get(f"WA_{site.upper()}", f"http://{host}").rstrip("/") for site, host in REPLICA_HOSTS.items()
+        site: os.environ.get(f"WA_{site.upper()}", f"http://{host}{REPLICA_PATHS.get(site, '')}").rstrip("/")
+        for site, host in REPLICA_HOSTS.items()
     }
 
 

@@ -1,7 +1,8 @@
 """All replicas on one loopback port, told apart by host name; the state of each browser context is its own.
 
-State is an in-memory SQLite database for each session and site, copied from the seeded one. A reset is a copy:
-milliseconds.
+There are two grounds: "practice", a shop and a forum small enough for the tiny model, and "webarena", the six
+applications on which WebArena's own tasks run. State is an in-memory SQLite database for each session and site, copied
+from the seeded one. A reset is a copy: milliseconds.
 """
 
 from __future__ import annotations
@@ -19,24 +20,34 @@ from waitress.server import create_server
 from dynaweb_lite.sites.content import DATABASES
 from dynaweb_lite.sites.forum import forum_app
 from dynaweb_lite.sites.shop import shop_app
+from dynaweb_lite.sites.webarena import load_sites
 from dynaweb_lite.tasks import REPLICA_HOSTS
 
 SESSION_COOKIE = "dynaweb_session"
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is no news
-APPS: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
+GROUNDS = ("practice", "webarena")
+PRACTICE: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
+
+
+def apps_of(ground: str) -> dict[str, Callable[[Callable], Flask]]:
+    """The applications of a ground by site. Raises ValueError for an unknown ground."""
+    if ground not in GROUNDS:
+        raise ValueError(f"unknown ground {ground!r}; there are {', '.join(GROUNDS)}")
+    return PRACTICE if ground == "practice" else {site: s.app for site, s in load_sites().items()}
 
 
 @functools.cache
-def seeded(site: str, seed: int) -> bytes:
+def seeded(ground: str, site: str, seed: int) -> bytes:
     """The seeded database of a site as bytes, made once a process."""
-    return DATABASES[site](seed).serialize()
+    make = DATABASES[site] if ground == "practice" else load_sites()[site].database
+    return make(seed).serialize()
 
 
 class Sessions:
     """The databases of one site, one a session, made when first asked for and dropped or reset one by one."""
 
-    def __init__(self, site: str, seed: int):
-        self.site, self.seed = site, seed
+    def __init__(self, ground: str, site: str, seed: int):
+        self.ground, self.site, self.seed = ground, site, seed
         self._databases: dict[str, tuple[sqlite3.Connection, threading.Lock]] = {}
         self._lock = threading.Lock()
 
@@ -51,7 +62,7 @@ class Sessions:
         with self._lock:
             if session not in self._databases:
                 db = sqlite3.connect(":memory:", check_same_thread=False)
-                db.deserialize(seeded(self.site, self.seed))
+                db.deserialize(seeded(self.ground, self.site, self.seed))
                 db.row_factory = sqlite3.Row
                 self._databases[session] = (db, threading.Lock())
             return self._databases[session]
@@ -63,18 +74,27 @@ class Sessions:
 
 
 class SiteServer:
-    """The replicas behind one port of 127.0.0.1 (0: any free one). A context manager; `start` may be called twice."""
+    """The replicas behind one port of 127.0.0.1 (0: any free one). A context manager; `start` may be called twice.
 
-    def __init__(self, seed: int = 0, port: int = 0):
-        self.seed, self.port = seed, port
-        self.sessions = {site: Sessions(site, seed) for site in APPS}
-        self._apps = {REPLICA_HOSTS[site]: make(self.sessions[site].database) for site, make in APPS.items()}
+    Raises ValueError for an unknown ground.
+    """
+
+    def __init__(self, seed: int = 0, port: int = 0, ground: str = "practice"):
+        self.seed, self.port, self.ground = seed, port, ground
+        apps = apps_of(ground)
+        self.sessions = {site: Sessions(ground, site, seed) for site in apps}
+        self._apps = {REPLICA_HOSTS[site]: make(self.sessions[site].database) for site, make in apps.items()}
         self.hosts = list(self._apps)
         self._server = None
 
     def app(self, environ: dict, start_response: Callable) -> list[bytes]:
-        """The WSGI application of all sites: the Host header decides. Unknown hosts get a 404."""
+        """The WSGI application of all sites: the Host header decides, as in shop.test, or shop.localhost for people.
+
+        Unknown hosts get a 404.
+        """
         host = environ.get("HTTP_HOST", "").split(":")[0]
+        if host.endswith(".localhost"):
+            host = host.removesuffix("localhost") + "test"
         if host not in self._apps:
             start_response("404 Not Found", [("Content-Type", "text/plain")])
             return [f"No site called {host}; there are: {', '.join(self.hosts)}".encode()]
