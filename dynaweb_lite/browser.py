@@ -8,29 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from playwright.async_api import Browser, BrowserContext, Page, Route, async_playwright
+from playwright.async_api import Browser, BrowserContext, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
+from dynaweb_lite import chromium_reader
 from dynaweb_lite.accessibility import read_action
 from dynaweb_lite.actions import Action
+from dynaweb_lite.answer_judge import Judge
 from dynaweb_lite.chromium import NOT_FOUND, BrowserError, find_chromium, switches
-from dynaweb_lite.chromium_tab import ChromiumTab, first_line, hosts_of
-from dynaweb_lite.direct import not_allowed
-from dynaweb_lite.evaluators import NotScorable, evaluate
+from dynaweb_lite.chromium_tab import ChromiumTab, first_line, host_of, quietly
+from dynaweb_lite.episode import Episode, broken
+from dynaweb_lite.evaluators import Evaluator, NotScorable
+from dynaweb_lite.live import LOGIN_SECONDS, LoginError, Logins, Wall, allowed_hosts
 from dynaweb_lite.observation import Observation
 from dynaweb_lite.sites.server import SESSION_COOKIE
-from dynaweb_lite.tasks import Task, resolve_url, site_urls
+from dynaweb_lite.tasks import TABS, Task, base_url, live_urls, replica_urls, resolve_url, sites_at
 from dynaweb_lite.worlds import WorldStep
 
 if TYPE_CHECKING:
     from dynaweb_lite.sites import SiteServer
 
-VIEWPORT = {"width": 1280, "height": 720}
+CONTEXT = {"viewport": {"width": 1280, "height": 720}, "locale": "en-US"}
+SCRIPT_SECONDS = 3.0
+"""What a page of a live site gets to fill itself in before an evaluator reads it; as long as WebArena waits."""
 _session_numbers = itertools.count()
 
 
@@ -56,110 +63,46 @@ class Worker:
         self.thread.join(timeout=5)
 
 
-class Episode:
-    """A browser context with its tabs, reused by one episode after another, and the page that the agent sees."""
-
-    def __init__(self, context: BrowserContext, hosts: list[str], is_live: bool) -> None:
-        self.context, self.hosts, self.is_live = context, hosts, is_live
-        self.tabs: list[ChromiumTab] = []
-        self.current = 0
-        self.session = ""
-        self.task: Task | None = None
-        self.seen = Observation("", "about:blank")
-        self.dead: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.expected: asyncio.Event = asyncio.Event()
-        context.on("page", self._on_page)
-
-    @property
-    def tab(self) -> ChromiumTab:
-        return self.tabs[self.current]
-
-    def fail(self, reason: str) -> None:
-        if not self.dead.done():
-            self.dead.set_result(reason)
-
-    def _on_page(self, page: Page) -> None:
-        page.on("crash", lambda _: self.fail("the page crashed"))
-        self.expected.set()
-
-    async def adopt(self) -> None:
-        """Make tabs of pages that have opened, the newest current, and let go of those that have closed."""
-        current = self.tabs[self.current] if self.tabs else None
-        self.tabs = [t for t in self.tabs if not t.page.is_closed()]
-        known = {tab.page for tab in self.tabs}
-        for page in self.context.pages:
-            if page not in known and not page.is_closed():
-                await page.wait_for_load_state("domcontentloaded")
-                self.tabs.append(await ChromiumTab.attach(page, self.hosts, self.is_live))
-                current = self.tabs[-1]
-        self.current = self.tabs.index(current) if current in self.tabs else len(self.tabs) - 1
-
-    async def act(self, action: Action) -> str:
-        """Do an action, those on tabs included. Returns why it did nothing, or an empty string."""
-        match action.kind:
-            case "new_tab":
-                await self.context.new_page()
-            case "tab_focus":
-                if int(action.text) >= len(self.tabs):
-                    return f"no tab {action.text}: tabs run 0 to {len(self.tabs) - 1}"
-                self.current = int(action.text)
-                await self.tab.page.bring_to_front()
-            case "close_tab":
-                if len(self.tabs) == 1:
-                    return "the last tab stays open"
-                await self.tab.page.close()
-            case _:
-                return await self._act_in_tab(action)
-        await self.adopt()
-        return ""
-
-    async def _act_in_tab(self, action: Action) -> str:
-        tab = self.tab
-        tab.popup_announced = False
-        self.expected.clear()
-        error = await tab.act(action)
-        if tab.popup_announced:
-            await asyncio.wait_for(self.expected.wait(), 5)
-        if len(self.context.pages) != len(self.tabs):
-            await self.adopt()
-        if self.tab.page.url.startswith("chrome-error:"):
-            error = error or not_allowed(self.tab.url)
-            await self.tab.move(-1)
-        return error
-
-    async def observe(self, max_elements: int, error: str = "") -> Observation:
-        page = await self.tab.observe(max_elements)
-        others = tuple((i, t.title, t.url) for i, t in enumerate(self.tabs) if i != self.current)
-        self.seen = Observation(page.title, page.url, page.elements, self.current, others, page.cut, error)
-        return self.seen
-
-
 class BrowserPage:
-    """An `evaluators.PageReader` on a tab; called outside the browser's thread."""
+    """A `page_reader.PageReader` on a tab; called outside the browser's thread."""
 
     def __init__(self, worker: Worker, tab: ChromiumTab, timeout_seconds: float) -> None:
         self.worker, self.tab, self.url, self.timeout_seconds = worker, tab, tab.page.url, timeout_seconds
 
-    def text(self, css: str | None = None, index: int = 0) -> str | None:
-        return self._read(css, index, "text")
+    def text(self) -> str:
+        return self._wait(chromium_reader.visible_text(self.tab.page))
 
-    def value(self, css: str, index: int = 0) -> str | None:
-        return self._read(css, index, "value")
+    def content(self) -> str:
+        return self._wait(self.tab.page.content())
 
-    def _read(self, css: str | None, index: int, what: str) -> str | None:
-        return self.worker.run(asyncio.wait_for(self.tab.read(css, index, what), self.timeout_seconds))
+    def locate(self, tree: list) -> Any:
+        return self._wait(chromium_reader.answer(self.tab.page, tree))
+
+    def prepare(self, tree: list) -> None:
+        self._wait(chromium_reader.answer(self.tab.page, tree))
+        self._wait(self.tab.settle())
+
+    def request(self, method: str, url: str, headers: dict[str, str], data: Any = None) -> tuple[int, Any]:
+        return self._wait(chromium_reader.fetch(self.tab.page, method, url, headers, data))
+
+    def _wait(self, work: Coroutine) -> Any:
+        return self.worker.run(asyncio.wait_for(work, self.timeout_seconds))
 
 
 class RealWeb:
     """The real web in Chromium, a `worlds.World` for any number of tasks.
 
-    With a `server`, the replicas, and nothing else can be reached. Without one, the sites that the WA_* variables
-    name, in a fresh context an episode, and only their hosts. `contexts` are opened at the start, and more when a
-    batch is larger.
+    With a `server`, the replicas, and nothing else can be reached: `contexts` are opened at the start, more when a
+    batch is larger, and cleared for each episode. Without one, the user's own sites, which the WA_* variables name:
+    an episode is logged in on its task's sites and reaches only their hosts. `logins` names a file that keeps the
+    cookies of those logins between runs. `strict` and `judge` choose how tasks are scored (evaluators.Evaluator).
     Raises BrowserError when no Chromium is found or it does not start.
     """
 
     name = "real"
+    episode_class = Episode
+    context_options: dict[str, Any] = {}
+    """What a subclass's contexts have otherwise than CONTEXT, in Playwright's words."""
 
     def __init__(
         self,
@@ -169,26 +112,41 @@ class RealWeb:
         headless: bool = True,
         chromium: str | None = None,
         step_timeout_seconds: float = 30.0,
+        logins: str | Path | None = None,
+        strict: str = "",
+        judge: Judge | None = None,
     ) -> None:
         self.server = server.start() if server else None
         self.max_elements, self.headless, self.chromium = max_elements, headless, chromium
         self.step_timeout_seconds = step_timeout_seconds
-        self.hosts = list(server.hosts) if server else hosts_of(site_urls().values())
+        self.evaluator: Evaluator | None = Evaluator(strict, judge)
+        self.hosts = list(server.hosts) if server else []
+        self.urls = replica_urls() if server else live_urls()
+        self.wall = None if server else Wall()
+        self.logins = None if server else Logins(self.urls, self._new_context, logins)
         self.worker = Worker()
         self.episodes: list[Episode] = []
         self.batch = 0
         self._playwright: Any = None
         self._browser: Browser | None = None
         try:
-            self.worker.run(self._prepare(contexts))
+            self.worker.run(self._prepare(contexts if server else 0))
         except BaseException:
             self.close()
             raise
 
     def reset(self, tasks: Sequence[Task], starts: Sequence[Observation] | None = None) -> list[Observation]:
-        """Begin an episode for each task [B] in a state of its own, on its start page or on the URL of `starts`."""
-        urls = [page.url for page in starts] if starts else [resolve_url(task.start_url) for task in tasks]
-        return self.worker.run(self._reset(list(tasks), urls))
+        """Begin an episode for each task [B] in a state of its own, on its start page or on the URL of `starts`.
+
+        Where that fails, the observation says why in `last_action_error`, and the first step is truncated.
+        Raises TaskError for a task with a site that has no address.
+        """
+        with sites_at(self.urls):
+            for site in dict.fromkeys(site for task in tasks for site in task.visited_sites):
+                base_url(site, self.urls)
+            urls = [p.url for p in starts] if starts else [TABS.join(map(resolve_url, t.start_urls)) for t in tasks]
+            hosts = [self.hosts if self.server else allowed_hosts(task, self.urls) for task in tasks]
+        return self.worker.run(self._reset(list(tasks), urls, hosts))
 
     def step(self, actions: Sequence[str | None]) -> list[WorldStep | None]:
         """Do one action in each episode [B], side by side; see `worlds.World.step`.
@@ -196,7 +154,8 @@ class RealWeb:
         A browser that breaks down ends its episodes: truncated, with the reason in info["error"].
         """
         steps = self.worker.run(self._step(actions))
-        return [self._score(i, s) if isinstance(s, Action) else s for i, s in enumerate(steps)]
+        with sites_at(self.urls):
+            return [self._score(i, s) if isinstance(s, Action) else s for i, s in enumerate(steps)]
 
     def observe(self, i: int) -> Observation:
         """Read the page of episode i anew."""
@@ -214,6 +173,8 @@ class RealWeb:
         if self.server:
             for episode in self.episodes:
                 self.server.drop(episode.session)
+        if self.wall:
+            self.wall.close()
         self.episodes = []
 
     def __enter__(self) -> RealWeb:
@@ -229,21 +190,33 @@ class RealWeb:
             self.episodes = []
             await self._launch()
         for i, episode in enumerate(self.episodes):
-            if episode.dead.done() or (self.server is None and episode.task):
+            if not episode.is_reusable:
                 await quietly(episode.context.close())
                 self.episodes[i] = await self._new_episode()
         missing = range(contexts - len(self.episodes))
         self.episodes += await asyncio.gather(*(self._new_episode() for _ in missing))
+
+    async def _prepare_live(self, hosts: list[list[str]]) -> None:
+        """A context for each list of hosts [B]: a wall stands around each, so they are made anew for each episode.
+
+        That costs little beside a real site's page, and leaves nothing that `Episode.clear` might not reach.
+        """
+        old, self.episodes = self.episodes, []
+        await asyncio.gather(*(quietly(episode.context.close()) for episode in old))
+        await self._prepare(0)
+        self.episodes = await asyncio.gather(*(self._new_episode(its_hosts) for its_hosts in hosts))
 
     async def _launch(self) -> None:
         path = find_chromium(self.chromium, self.headless)
         if path is None:
             raise BrowserError(NOT_FOUND)
         flags = switches(self.hosts, self.server.port) if self.server else switches()
+        # a proxy of the environment would be asked for the replicas, in vain, and could get around the wall
+        env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         self._playwright = await async_playwright().start()
         try:
             self._browser = await self._playwright.chromium.launch(
-                executable_path=path, headless=self.headless, args=flags
+                executable_path=path, headless=self.headless, args=flags, env=env
             )
         except PlaywrightError as error:
             raise BrowserError(f"{path} does not start: {first_line(error)}. {NOT_FOUND.split('. ', 1)[1]}") from error
@@ -257,58 +230,82 @@ class RealWeb:
         if playwright:
             await quietly(playwright.stop())
 
-    async def _new_episode(self) -> Episode:
-        context = await self._browser.new_context(accept_downloads=False, viewport=VIEWPORT, locale="en-US")
-        if self.server is None:
-            await context.route("**/*", self._filter)
-        episode = Episode(context, self.hosts, is_live=self.server is None)
-        await context.new_page()
+    async def _new_context(self, hosts: Sequence[str]) -> BrowserContext:
+        proxy = {"proxy": self.wall.around(hosts)} if self.wall else {}
+        return await self._browser.new_context(accept_downloads=False, **CONTEXT | self.context_options | proxy)
+
+    async def _new_episode(self, hosts: list[str] | None = None) -> Episode:
+        hosts = self.hosts if hosts is None else hosts
+        episode = self.episode_class(await self._new_context(hosts), hosts, is_live=self.server is None)
+        await episode.context.new_page()
         await episode.adopt()
         return episode
 
-    async def _filter(self, route: Route) -> None:
-        allowed = hosts_of([route.request.url])
-        await (route.continue_() if set(allowed) <= set(self.hosts) else route.abort("blockedbyclient"))
-
-    async def _reset(self, tasks: list[Task], urls: list[str]) -> list[Observation]:
+    async def _reset(self, tasks: list[Task], urls: list[str], hosts: list[list[str]]) -> list[Observation]:
         self.batch = len(tasks)
-        await self._prepare(len(tasks))
+        await (self._prepare(len(tasks)) if self.server else self._prepare_live(hosts))
         rows = zip(self.episodes[: self.batch], tasks, urls, strict=True)
         return await asyncio.gather(*(self._begin(episode, task, url) for episode, task, url in rows))
 
     async def _begin(self, episode: Episode, task: Task, url: str) -> Observation:
         try:
+            if self.logins:
+                await self.logins.give(episode.context, task)
             return await self._guarded(episode, self._open(episode, task, url))
+        except LoginError as error:
+            episode.fail(str(error))
         except (PlaywrightError, TimeoutError) as error:
-            episode.fail(first_line(error))
-            return Observation("", "about:blank").with_error(f"{url} did not open: {first_line(error)}")
+            told = first_line(error)
+            episode.fail(told if "did not open" in told else f"{url} did not open: {told}")
+        return Observation("", "about:blank").with_error(episode.dead.result())
 
     async def _open(self, episode: Episode, task: Task, url: str) -> Observation:
+        """The first page of an episode, in a clean context. `url` may hold several, parted by TABS, a tab for each."""
         episode.task = task
-        for tab in episode.tabs[1:]:
-            await tab.page.close()
-        episode.tabs, episode.current = episode.tabs[:1], 0
         if self.server:
-            self.server.drop(episode.session)
-            episode.session = f"real-{next(_session_numbers)}"
-            await episode.context.clear_cookies()
-            cookie = {"name": SESSION_COOKIE, "value": episode.session}
-            await episode.context.add_cookies([cookie | {"url": f"http://{host}"} for host in self.hosts])
-        error = await episode.tab.goto(url)
-        await episode.tab.session.send("Page.resetNavigationHistory")
-        return await episode.observe(self.max_elements, error)
+            await self._forget(episode)
+        first, *others = url.split(TABS)
+        await self._enter(episode, first)
+        for address in others:
+            await episode.observe(self.max_elements)  # the tab's title, for the list of tabs
+            await episode.act(Action("new_tab"))
+            await self._enter(episode, address)
+        if others:
+            await episode.observe(self.max_elements)
+            await episode.act(Action("tab_focus", text="0"))
+        return await episode.observe(self.max_elements, episode.tab.told(""))
 
-    async def _guarded(self, episode: Episode, work: Coroutine) -> Any:
+    async def _forget(self, episode: Episode) -> None:
+        """Give an episode on replicas a context and a state on the server that know of no other."""
+        if getattr(self.server, "is_script_free", False):
+            episode.origins.clear()
+        await episode.clear()
+        self.server.drop(episode.session)
+        episode.session = f"real-{next(_session_numbers)}"
+        cookie = {"name": SESSION_COOKIE, "value": episode.session}
+        await episode.context.add_cookies([cookie | {"url": f"http://{host}"} for host in self.hosts])
+
+    async def _enter(self, episode: Episode, url: str) -> None:
+        """Open a start page in the current tab and forget what came before. Raises PlaywrightError if it does not."""
+        tab = episode.tab
+        if error := await tab.goto(url):
+            raise PlaywrightError(error)
+        if self.logins and episode.task.require_login:
+            await self.logins.keep_tab(episode.context, tab, url)
+        await tab.session.send("Page.resetNavigationHistory")
+
+    async def _guarded(self, episode: Episode, work: Coroutine, seconds: float | None = None) -> Any:
         """The work's result; TimeoutError or PlaywrightError when the time is up or the page or browser breaks down."""
+        seconds = seconds or self.step_timeout_seconds
         task = asyncio.ensure_future(work)
-        await asyncio.wait((task, episode.dead), timeout=self.step_timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, episode.dead), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task.done() and not episode.dead.done():
             return task.result()
         task.cancel()
         await asyncio.wait((task,), timeout=1)
         if episode.dead.done():
             raise PlaywrightError(episode.dead.result())
-        raise TimeoutError(f"no answer within {self.step_timeout_seconds:g} seconds")
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
 
     async def _step(self, actions: Sequence[str | None]) -> list[WorldStep | Action | None]:
         pairs = zip(self.episodes[: self.batch], actions, strict=True)
@@ -326,18 +323,29 @@ class RealWeb:
             return WorldStep(episode.seen)
         if action.kind == "stop":
             return action
-        error = ""
-        try:
-            error = await self._guarded(episode, episode.act(action))
-        except TimeoutError as late:
-            error = str(late)
-        except PlaywrightError as failure:
-            error = first_line(failure)
+        error = await self._act(episode, action)
         try:
             return WorldStep(await self._guarded(episode, episode.observe(self.max_elements, error)))
         except (PlaywrightError, TimeoutError) as failure:
             episode.fail(first_line(failure))
             return broken(episode, first_line(failure))
+
+    async def _act(self, episode: Episode, action: Action) -> str:
+        """Do an action. Returns what went wrong; a page that does not come is given up, what has come of it stays."""
+        try:
+            error = await self._guarded(episode, episode.act(action))
+            if self.logins and episode.task.require_login:
+                work = self.logins.keep(episode, action, self.max_elements, error)
+                error = await self._guarded(episode, work, LOGIN_SECONDS + self.step_timeout_seconds)
+            return error
+        except TimeoutError as late:
+            await quietly(episode.tab.stop(), 1.0)
+            return str(late)
+        except PlaywrightError as failure:
+            return first_line(failure)
+        except LoginError as failure:
+            episode.fail(str(failure))
+            return str(failure)
 
     def _score(self, i: int, stop: Action) -> WorldStep:
         episode, opened = self.episodes[i], []
@@ -348,9 +356,9 @@ class RealWeb:
 
         last_page = BrowserPage(self.worker, episode.tab, self.step_timeout_seconds)
         try:
-            reward = evaluate(episode.task, stop.text, last_page, open_page)
+            reward = self.evaluator.score(episode.task, stop.text, last_page, open_page)
         except NotScorable as error:
-            return WorldStep(episode.seen.with_error(""), terminated=True, info={"error": str(error)})
+            return WorldStep(episode.seen.with_error(""), terminated=True, info=error.info)
         except (PlaywrightError, TimeoutError) as error:
             return broken(episode, first_line(error))
         finally:
@@ -359,20 +367,12 @@ class RealWeb:
         return WorldStep(episode.seen.with_error(""), reward, terminated=True)
 
     async def _extra_tab(self, episode: Episode, url: str) -> ChromiumTab:
-        tab = await ChromiumTab.attach(await episode.context.new_page(), self.hosts, episode.is_live)
-        await tab.goto(url)
+        """A tab beside the episode's own, for evaluators. Raises PlaywrightError when a page does not open."""
+        tab = await ChromiumTab.attach(await episode.context.new_page(), episode.hosts, episode.is_live)
+        if (error := await tab.goto(url)) and host_of(url) in episode.hosts:
+            await quietly(tab.page.close())
+            raise PlaywrightError(error)
+        if self.logins and episode.task.require_login:
+            await self.logins.keep_tab(episode.context, tab, url)
+        await asyncio.sleep(SCRIPT_SECONDS if episode.is_live else 0)
         return tab
-
-
-def broken(episode: Episode, reason: str) -> WorldStep:
-    """The step that ends an episode whose page or browser broke down."""
-    episode.seen = episode.seen.with_error(reason)
-    return WorldStep(episode.seen, truncated=True, info={"error": reason})
-
-
-async def quietly(work: Coroutine) -> None:
-    """Do closing work whose failure no longer matters."""
-    try:
-        await asyncio.wait_for(work, 5)
-    except Exception:  # whatever is being closed may be gone already
-        return

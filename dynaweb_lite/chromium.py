@@ -16,8 +16,10 @@ SYSTEM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-
 HEADLESS_NAMES = ("chromium-headless-shell", "chrome-headless-shell")
 FLAGS = (
     "--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync --disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate"
+    "--disable-sync --disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate,"
+    "RenderDocument,ProactivelySwapBrowsingInstance"
 ).split()
+"""The last two features give each page a frame and a view of its own: without them a page opens a fifth faster."""
 NOT_FOUND = (
     "no Chromium found. Run `python -m dynaweb_lite setup-browser`, or `playwright install chromium`, or on Debian and "
     f"Ubuntu `apt-get install chromium-headless-shell`, or set {PATH_VARIABLE} to the path of one"

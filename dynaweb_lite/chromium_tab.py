@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import CDPSession, Dialog, Page
+from playwright.async_api import CDPSession, Dialog, Download, Page
 from playwright.async_api import Error as PlaywrightError
 
 from dynaweb_lite.accessibility import from_chromium, read_page
 from dynaweb_lite.actions import Action
-from dynaweb_lite.direct import not_allowed
-from dynaweb_lite.evaluators import repair_css
+from dynaweb_lite.direct_tab import not_allowed
 from dynaweb_lite.forms import NOT_SENT, no_option
+from dynaweb_lite.navigation import Navigation
 from dynaweb_lite.observation import Observation
 
 LIVE_SETTLE_SECONDS = 0.5
 """Real sites go on building a page by script after it has loaded; replicas have no scripts."""
+
+MAX_NOTES = 3
+"""What a page does unasked (dialogs, downloads) is told the agent, but no more of it than this for one action."""
 
 SETTLE = "new Promise(done => setTimeout(() => setTimeout(done)))"
 """Resolves after the tasks that an event has queued, a form's submission among them."""
@@ -60,84 +63,102 @@ async function(kind, text, hosts) {
     const goal = el.closest("a[href], button, input, label, summary");
     const form = goal?.form && ["submit", "image"].includes(goal.type) ? goal.form : null;
     const url = goal?.href ?? form?.action;
-    const host = url && /^https?:/.test(url) ? new URL(url).hostname : "";
+    const host = url && /^https?:/.test(url) ? new URL(url).host : "";
     if (host && !hosts.includes(host)) return "host not allowed: " + host;
     if (form && !form.noValidate && !goal.formNoValidate && !form.checkValidity()) return "form not sent";
+    const at = {bubbles: true, cancelable: true, composed: true, view: window, clientX: x, clientY: y};
+    const mouse = names => names.forEach(name => el.dispatchEvent(new MouseEvent(name, at)));
+    mouse(["mouseover", "mousemove", "mousedown"]);
     (goal ?? el).focus?.({preventScroll: true});
-    el.click();
+    mouse(["mouseup"]);
+    el.click ? el.click() : mouse(["click"]);
   }
   await SETTLE;
   return null;
 }
 """.replace("SETTLE", SETTLE)
 
-READ = """([css, index, what]) => {
-  const found = css === null ? [document.body] : document.querySelectorAll(css);
-  const el = found[index < 0 ? found.length + index : index];
-  return el ? (what === "value" ? el.value : el.innerText ?? el.textContent) ?? null : null;
-}"""
-
-
 class ChromiumTab:
     """A Playwright page and its DevTools session. Made by `ChromiumTab.attach`; used in the browser's thread only."""
 
     def __init__(self, page: Page, session: CDPSession, main_frame: str, hosts: list[str], is_live: bool) -> None:
-        self.page, self.session, self.main_frame, self.hosts = page, session, main_frame, hosts
+        self.page, self.session, self.hosts = page, session, hosts
         self.settle_seconds = LIVE_SETTLE_SECONDS if is_live else 0.0
-        self.loading = self.popup_announced = False
-        self.loaded = asyncio.Event()
+        self.navigation = Navigation(session, main_frame)
+        self.popup_announced = False
         self.notes: list[str] = []
         self.title, self.url = "", page.url
         self.keys: list[int] = []
 
     @classmethod
     async def attach(cls, page: Page, hosts: list[str], is_live: bool) -> ChromiumTab:
-        """Take charge of a page. `hosts`: where it may go. On replicas the cache is off: going back shows what is."""
+        """Take charge of a page. `hosts`: where it may go, each with its port unless that is the usual one.
+
+        On replicas the cache is off: going back shows what is.
+        """
         session = await page.context.new_cdp_session(page)
         frames = await session.send("Page.getFrameTree")
         tab = cls(page, session, frames["frameTree"]["frame"]["id"], hosts, is_live)
-        for event in ("frameRequestedNavigation", "frameStartedNavigating", "frameStartedLoading"):
-            session.on(f"Page.{event}", tab._begin)
-        for event in ("domContentEventFired", "frameStoppedLoading", "navigatedWithinDocument"):
-            session.on(f"Page.{event}", tab._end)
         session.on("Page.windowOpen", tab._popup)
-        page.on("dialog", tab._dismiss)
-        await session.send("Page.enable")
+        page.on("dialog", tab._answer)
+        page.on("download", tab._refuse)
+        await tab.navigation.watch()
         if not is_live:
-            await session.send("Network.enable")
             await session.send("Network.setCacheDisabled", {"cacheDisabled": True})
         return tab
-
-    def _begin(self, event: dict) -> None:
-        if event.get("frameId") == self.main_frame:
-            self.loading = True
-            self.loaded.clear()
-
-    def _end(self, event: dict) -> None:
-        if event.get("frameId", self.main_frame) == self.main_frame:
-            self.loading = False
-            self.loaded.set()
 
     def _popup(self, _: dict) -> None:
         self.popup_announced = True
 
-    async def _dismiss(self, dialog: Dialog) -> None:
-        self.notes.append(f"dismissed a dialog: {dialog.message}")
-        await dialog.dismiss()
+    async def _answer(self, dialog: Dialog) -> None:
+        """Leave a page that asks whether to be left, as the action asked for; say no to all else. Both are noted."""
+        if dialog.type == "beforeunload":
+            self._note("left a page that asked whether to leave it: what was entered there may be lost")
+            return await quietly(dialog.accept())
+        self._note(f"dismissed a dialog: {dialog.message}")
+        await quietly(dialog.dismiss())
+
+    def _refuse(self, download: Download) -> None:
+        self._note(f"a download was refused: {download.suggested_filename}")
+
+    def _note(self, text: str) -> None:
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(text)
 
     async def goto(self, url: str) -> str:
         """Open a URL. Returns why it cannot be, or an empty string."""
-        split = urlsplit(url)
-        if split.scheme not in ("http", "https") or split.hostname not in self.hosts:
-            return not_allowed(split.hostname or url)
+        host = host_of(url)
+        if host not in self.hosts or urlsplit(url).scheme not in ("http", "https"):
+            return not_allowed(host or url)
         try:
-            await self.page.goto(url, wait_until="domcontentloaded")
+            await self.page.goto(url, wait_until="domcontentloaded", timeout=0)
         except PlaywrightError as error:
             if not is_refusal(error):
                 raise
-            return f"{url} did not open: {first_line(error)}"
+            await self.settle()
+            stray = host_of(await self.astray())
+            return f"{url} did not open: {first_line(error)}" if stray in self.hosts or not stray else not_allowed(stray)
         await asyncio.sleep(self.settle_seconds)
         return ""
+
+    async def replace(self, url: str) -> None:
+        """Open a URL in the place of the page at hand: going back leads to the one before both."""
+        async with self.page.expect_navigation(wait_until="domcontentloaded", timeout=0):
+            await self.page.evaluate("url => { setTimeout(() => location.replace(url)) }", url)
+        await self.settle()
+
+    async def stop(self) -> None:
+        """Give up on a page that does not come; what has come of it stays."""
+        await self.session.send("Page.stopLoading")
+        self.navigation.end()
+
+    async def astray(self) -> str:
+        """The address that the tab should not be on: one that did not open, or on a host that is not allowed."""
+        url = self.page.url
+        if url.startswith("chrome-error:"):
+            history = await self.session.send("Page.getNavigationHistory")
+            return history["entries"][history["currentIndex"]]["url"]
+        return url if url.startswith(("http:", "https:")) and host_of(url) not in self.hosts else ""
 
     async def move(self, by: int) -> str:
         """Go back (-1) or forward (1) in the tab's history. Returns why it cannot be, or an empty string."""
@@ -145,19 +166,17 @@ class ChromiumTab:
         index = history["currentIndex"] + by
         if not 0 <= index < len(history["entries"]):
             return "there is no page to go " + ("back" if by < 0 else "forward") + " to"
-        self._begin({"frameId": self.main_frame})
+        self.navigation.expect()
         await self.session.send("Page.navigateToHistoryEntry", {"entryId": history["entries"][index]["id"]})
         await self.settle()
         return ""
 
     async def settle(self) -> None:
         """Wait until the page that has begun to load, if any, is there."""
-        while self.loading:
-            await self.loaded.wait()
+        await self.navigation.over()
         if self.settle_seconds:
             await asyncio.sleep(self.settle_seconds)
-            while self.loading:
-                await self.loaded.wait()
+            await self.navigation.over()
 
     async def observe(self, max_elements: int) -> Observation:
         """The page as it stands; afterwards `keys` maps its ids 1..n to DOM nodes."""
@@ -165,7 +184,7 @@ class ChromiumTab:
             await self.settle()
             nodes = (await self.session.send("Accessibility.getFullAXTree"))["nodes"]
             facts = {p["name"]: p["value"].get("value") for p in nodes[0].get("properties", ())}
-            if not self.loading:
+            if not self.navigation.pending:
                 break
         self.title, self.url = nodes[0].get("name", {}).get("value", ""), facts.get("url") or self.page.url
         page, self.keys = read_page(from_chromium(nodes), self.title, self.url, max_elements)
@@ -187,11 +206,12 @@ class ChromiumTab:
             case "go_back" | "go_forward":
                 error = await self.move(-1 if action.kind == "go_back" else 1)
         await self.settle()
-        return "; ".join(filter(None, [error, *self._take_notes()]))
+        return self.told(error)
 
-    def _take_notes(self) -> list[str]:
+    def told(self, error: str) -> str:
+        """An error, if any, with what the page did unasked since this was last called."""
         notes, self.notes = self.notes, []
-        return notes
+        return "; ".join(filter(None, [error, *notes]))
 
     async def _on_element(self, action: Action) -> str:
         try:
@@ -245,13 +265,11 @@ class ChromiumTab:
             return ""
         return NOT_SENT if invalid else ""
 
-    async def read(self, css: str | None, index: int, what: str) -> str | None:
-        """Text (`what` = "text") or value of an element, None if there is none; for evaluators."""
-        return await self.page.evaluate(READ, [css and repair_css(css), index, what])
-
 
 def first_line(error: BaseException) -> str:
     """What an exception says, in one line without Playwright's call log."""
+    if "has been closed" in str(error):
+        return "the page closed its own tab, or the browser stopped"
     return re.sub(r"^\w+(\.\w+)*: ", "", str(error).strip().split("\n")[0]) or type(error).__name__
 
 
@@ -266,5 +284,25 @@ def is_refusal(error: PlaywrightError) -> bool:
     return any(sign in str(error) for sign in ("net::ERR", "Download is starting", "interrupted by another", "Timeout"))
 
 
+def host_of(url: str) -> str:
+    """The host of a web address, with its port unless that is the usual one; empty where it has none."""
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError:
+        return ""
+    host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname or ""
+    return host if port in (None, {"http": 80, "https": 443}.get(split.scheme)) else f"{host}:{port}"
+
+
 def hosts_of(urls: Iterable[str]) -> list[str]:
-    return sorted({host for url in urls if (host := urlsplit(url).hostname)})
+    """The hosts of web addresses, sorted, each once."""
+    return sorted({host for url in urls if (host := host_of(url))})
+
+
+async def quietly(work: Coroutine, seconds: float = 5.0) -> None:
+    """Do closing work whose failure no longer matters."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except Exception:  # whatever is being closed may be gone already
+        return

@@ -1,51 +1,81 @@
 """WebArena's evaluators: string_match, url_match and program_html, without eval() and without a judge by default.
 
-The score of a task is the product of its parts. Locators of `program_html` are JavaScript in WebArena's files; the
-forms that occur there are read and answered by a CSS selector, and nothing from a task file is ever executed.
+The score of a task is the product of its parts. There are two evaluators: the default, "right", and "webarena"
+(`strict="webarena"`), which reproduces WebArena's own to the letter (strict_evaluators.py). Where they differ:
+
+    part            WebArena                                       right
+    numbers         "12" is in "120"; "0" is not in "$0.00"        whole numbers, equal as amounts; $ and , do not count
+    codes           "148" is in "000000148", "06516" in "106516"   the first is, the second is not
+    short words     "Lo" is in "following"                         up to two letters: whole words
+    spelling        "Canceled" is not "cancelled"                  equal
+    white space     counts                                         any amount is one space
+    |OR|            in program_html's must_include only            in every reference of an answer or content too
+    references      {} is success                                  failure: nothing was asked for
+    paths           "/a" matches "/ab", "/ba", "/a/b", "/450"…     equal; "/a/b" only where program_html reads the
+                    matches "/4500"                                last page too, as after posting into a forum
+    /, %20, case    the final slash, the spelling of a path        do not count; nor does Magento's secret /key/…
+                    and the case of a host count
+    queries         values of all references pooled, blanks        each reference on its own, with all its values;
+                    around words count                             blanks around words do not count
+    whole page      its HTML, scripts and hidden parts too         its visible text
+    missing values  read as "None"; True as "True"                 read as nothing; as "true"
+    forum post      an address of another kind is opened as it is  fails
+    fuzzy_match     each reference judged alone; the verdict is    all references in one question; the verdict is the
+                    any "correct" in the reply; an accepted        word on the last line; every part counts
+                    reason outweighs the other parts
+
+So "right" accepts what WebArena rejects only for amounts, spelling, white space, |OR|, slashes, keys and blanks, and
+for text that markup parts. Reading JavaScript locators: locators.py; comparing texts: text_match.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from dynaweb_lite import strict_evaluators
+from dynaweb_lite.answer_judge import Judge, Question, configured_judge
+from dynaweb_lite.evaluator_functions import Scene, call, check_function
+from dynaweb_lite.locators import PREPARING, parse_call, parse_locator, spelled
 from dynaweb_lite.observation import one_line
-from dynaweb_lite.tasks import SITE_TOKENS, Task, resolve_url
+from dynaweb_lite.page_reader import NotScorable, PageReader
+from dynaweb_lite.tasks import SITE_TOKENS, Task, TaskError, base_url, site_urls
+from dynaweb_lite.text_match import alternatives, exact_match, must_include
 
-Judge = Callable[[str, str, str], bool]
-"""Says whether an answer means the same as a reference: (intent, reference, answer) -> bool."""
-
-
-class NotScorable(ValueError):
-    """The task asks for something that this evaluator does not have; the message says what to pass."""
-
-
-class PageReader(Protocol):
-    """A loaded page, with or without a browser."""
-
-    url: str
-
-    def text(self, css: str | None = None, index: int = 0) -> str | None:
-        """Visible text of the page, or of the index-th element that fits a selector; None if there is none."""
-        ...
-
-    def value(self, css: str, index: int = 0) -> str | None:
-        """What stands in a form control; None if there is none."""
-        ...
+STRICT_MODES = ("", "webarena")
+PARTS = ("string_match", "url_match", "program_html")
+_MAGENTO_KEY = re.compile(r"/key(?:/[0-9a-f]{16,})?(?=/|$)")
 
 
-def reddit_post_url(last_url: str) -> str:
-    """The URL of the post that a forum URL belongs to (WebArena's reddit_get_post_url), or an empty string."""
-    split = urlsplit(last_url)
-    parts = split.path.strip("/").split("/")
-    is_post = len(parts) >= 3 and parts[0] == "f" and parts[2].isdigit()
-    return f"{split.scheme}://{split.netloc}/f/{parts[1]}/{parts[2]}/" if is_post else ""
+@dataclass(frozen=True)
+class Evaluator:
+    """How a world scores its tasks. `judge`: for fuzzy_match; None is the one that the environment names, if any.
 
+    Raises ValueError for an unknown `strict`, TaskError for a judge that is half configured.
+    """
 
-FUNCTIONS: dict[str, Callable[[str], str]] = {"reddit_get_post_url": reddit_post_url}
-"""What `func:name(…)` in a task's URL may call: (URL of the last page) -> URL."""
+    strict: str = ""
+    judge: Judge | None = None
+
+    def __post_init__(self) -> None:
+        if self.strict not in STRICT_MODES:
+            raise ValueError(f"strict={self.strict!r}: there are {', '.join(map(repr, STRICT_MODES))}")
+        object.__setattr__(self, "judge", self.judge or configured_judge())
+
+    @property
+    def name(self) -> str:
+        """What score tables call it: "right" or "webarena"."""
+        return self.strict or "right"
+
+    def why_not(self, task: Task) -> str:
+        """Why a task cannot be scored, whatever an agent does; empty when it can be."""
+        return why_not_scorable(task, self.judge)
+
+    def score(self, task: Task, answer: str, last_page: PageReader, open_page: Callable[[str], PageReader]) -> float:
+        """See `evaluate`."""
+        return evaluate(task, answer, last_page, open_page, self.judge, self.strict)
 
 
 def evaluate(
@@ -54,168 +84,193 @@ def evaluate(
     last_page: PageReader,
     open_page: Callable[[str], PageReader],
     judge: Judge | None = None,
-    functions: Mapping[str, Callable[[str], str]] = FUNCTIONS,
+    strict: str = "",
 ) -> float:
     """Score of an episode in {0, 1}: the product of the parts in `task.eval["eval_types"]`.
 
-    Raises NotScorable for an unknown part, locator or function, and for fuzzy_match without a `judge`.
+    Raises NotScorable for an unknown part, locator or function, for fuzzy_match without a `judge`, and when the judge
+    or a site's interface does not answer.
     """
-    score = 1.0
-    for kind in task.eval["eval_types"]:
+    if why := why_not_scorable(task, judge):
+        raise NotScorable(why)
+    is_strict, score = strict == "webarena", 1.0
+    checks = filled(task.eval)
+    for kind in checks["eval_types"]:
         if kind == "string_match":
-            score *= string_match(task, answer, judge)
+            score *= _string_match(task, checks, answer, judge, is_strict)
+        elif kind == "url_match" and is_strict:
+            score *= strict_evaluators.url_match(checks["reference_url"], last_page.url)
         elif kind == "url_match":
-            score *= url_match(task.eval["reference_url"], last_page.url)
-        elif kind == "program_html":
-            score *= all(_target_holds(t, last_page, open_page, functions) for t in task.eval["program_html"])
+            score *= url_match(checks["reference_url"], last_page.url, within=_reads_last_page(checks))
         else:
-            raise NotScorable(f"task {task.task_id}: no evaluator for {kind!r}")
+            scene = Scene(last_page.url, last_page, open_page, is_strict)
+            score *= all([_target_holds(target, scene, task, judge) for target in checks["program_html"]])
     return float(score)
 
 
-def clean_answer(text: str) -> str:
-    """WebArena's clean_answer: outer quotes and capitals do not count; nor, here, does white space."""
-    text = one_line(str(text))
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        text = text[1:-1]
-    return text.lower()
+def why_not_scorable(task: Task, judge: Judge | None = None) -> str:
+    """Why a task cannot be scored here, whatever an agent does; empty when it can be."""
+    kinds, targets = task.eval.get("eval_types") or [], task.eval.get("program_html") or []
+    if unknown := [kind for kind in kinds if kind not in PARTS]:
+        return f"task {task.task_id}: no evaluator for {unknown[0]!r}"
+    approaches = (task.eval.get("reference_answers") or {}) if "string_match" in kinds else {}
+    if unknown := [a for a in approaches if a not in ("exact_match", "must_include", "fuzzy_match")]:
+        return f"task {task.task_id}: unknown reference_answers.{unknown[0]}"
+    targets = targets if "program_html" in kinds else []
+    if judge is None and ("fuzzy_match" in approaches or any("fuzzy_match" in t["required_contents"] for t in targets)):
+        return f"task {task.task_id} needs a judge for fuzzy_match: set DYNAWEB_JUDGE_URL and DYNAWEB_JUDGE_MODEL"
+    try:
+        for target in targets:
+            _check_target(target)
+    except NotScorable as error:
+        return f"task {task.task_id}: {error}"
+    return ""
 
 
-def string_match(task: Task, answer: str, judge: Judge | None = None) -> float:
+def _check_target(target: dict) -> None:
+    """Raise NotScorable where an entry of `program_html` is not understood."""
+    for text in (target["url"], target["locator"]):
+        if called := parse_call(text):
+            check_function(*called)
+    if target["locator"].strip() and not parse_call(target["locator"]):
+        parse_locator(target["locator"])
+    for action in target.get("prep_actions", ()):
+        parse_locator(action, PREPARING)
+    if not set(target["required_contents"]) & {"exact_match", "must_include", "fuzzy_match"}:
+        raise NotScorable(f"unknown required_contents: {', '.join(target['required_contents'])}")
+
+
+def filled(checks: object) -> object:
+    """An `eval` block with the sites' addresses in place of WebArena's placeholders, as BrowserGym fills them in."""
+    if isinstance(checks, dict):
+        return {key: filled(value) for key, value in checks.items()}
+    if isinstance(checks, list):
+        return [filled(value) for value in checks]
+    if not isinstance(checks, str) or "__" not in checks:
+        return checks
+    try:
+        return re.sub("|".join(SITE_TOKENS), lambda m: base_url(SITE_TOKENS[m[0]], site_urls()), checks)
+    except TaskError as error:
+        raise NotScorable(str(error)) from error
+
+
+def _string_match(task: Task, checks: dict, answer: str, judge: Judge | None, is_strict: bool) -> bool:
     """Compare an answer with `reference_answers`: every approach that the task names must agree."""
-    references = task.eval["reference_answers"] or {}
-    score = 1.0
-    for approach, reference in references.items():
-        if approach == "exact_match":
-            score *= exact_match(reference, answer)
+    references, note = checks["reference_answers"], checks.get("string_note") or ""
+    if is_strict:
+        return _strict_string_match(task, references, answer, judge, note)
+    for approach, reference in sorted((references or {}).items(), key=lambda pair: pair[0] == "fuzzy_match"):
+        if approach == "fuzzy_match":
+            held = fuzzy_match(task.intent, reference, answer, note, judge)
         elif approach == "must_include":
-            score *= all(must_include(part, answer) for part in reference)
-        elif approach == "fuzzy_match":
-            score *= _fuzzy_match(task, reference, answer, judge)
+            held = all(must_include(part, answer) for part in reference)
         else:
-            raise NotScorable(f"task {task.task_id}: unknown reference_answers.{approach}")
-    return float(bool(references) and score)
+            held = exact_match(reference, answer)
+        if not held:
+            return False
+    return bool(references)
 
 
-def exact_match(reference: str, answer: str) -> bool:
-    """Equal after cleaning; amounts are equal as numbers ("$0.00" and "0"). ` |OR| ` parts alternatives."""
-    return any(_same(r, answer) for r in _alternatives(reference))
+def _strict_string_match(task: Task, references: dict | None, answer: str, judge: Judge | None, note: str) -> bool:
+    if references is None:
+        raise NotScorable(f"task {task.task_id} has no reference_answers: WebArena's own evaluator stops here")
+
+    def asked(about: str, reference: str) -> bool:
+        given = strict_evaluators.clean_answer(answer)
+        return judge(Question(task.intent, reference, given, about, strict=True))
+
+    return strict_evaluators.string_match(references, answer, asked, note)
 
 
-def _same(reference: str, answer: str) -> bool:
-    left, right = clean_answer(reference), clean_answer(answer)
-    return left == right or (_amount(left) is not None and _amount(left) == _amount(right))
+def fuzzy_match(intent: str, reference: str | list[str], answer: str, note: str, judge: Judge) -> bool:
+    """Whether an answer means its references, or, where they are "N/A", gives the reason in `note`.
 
-
-def must_include(reference: str, text: str) -> bool:
-    """Whether a text holds the reference; a number does not count inside a longer number, nor a lone word in a word."""
-    return any(_includes(r, clean_answer(text)) for r in _alternatives(reference))
-
-
-def _includes(reference: str, text: str) -> bool:
-    wanted = clean_answer(reference)
-    amount = _amount(wanted)
-    if amount is not None:
-        return any(_amount(found) == amount for found in _NUMBER.findall(text))
-    head, tail = r"(?<![\d.,])" if wanted[:1].isdigit() else "", r"(?![.,]?\d)" if wanted[-1:].isdigit() else ""
-    if len(wanted) == 1 and wanted.isalpha():
-        head, tail = r"\b", r"\b"
-    return re.search(head + re.escape(wanted) + tail, text) is not None
-
-
-_NUMBER = re.compile(r"(?<![\d.])-?\$?\d[\d,]*(?:\.\d+)?(?!\d)")
-
-
-def _amount(text: str) -> float | None:
-    """The number that a text is, with or without a dollar sign and thousands separators, else None."""
-    match = re.fullmatch(r"(-?)\$?(-?\d+|\d{1,3}(?:,\d{3})+)(\.\d+)?", text.strip().rstrip(","))
-    return float(match[1] + match[2].replace(",", "") + (match[3] or "")) if match else None
-
-
-def _alternatives(reference: str) -> list[str]:
-    return str(reference).split(" |OR| ")
-
-
-def _fuzzy_match(task: Task, reference: str | list[str], answer: str, judge: Judge | None) -> bool:
+    An answer that equals the reference is right and an empty one wrong, without asking.
+    """
     parts = [reference] if isinstance(reference, str) else reference
-    if all(_same(part, answer) for part in parts):
-        return True
-    if judge is None:
-        raise NotScorable(f"task {task.task_id} needs a judge for fuzzy_match: pass judge=(intent, reference, answer)")
-    return all(judge(task.intent, part, answer) for part in parts)
+    if all(exact_match(part, answer) for part in parts) or not one_line(answer):
+        return bool(one_line(answer))
+    if parts == ["N/A"]:
+        return bool(note) and judge(Question(intent, note, answer, "reason"))
+    return judge(Question(intent, "; ".join(parts), answer))
 
 
-def url_match(reference: str, url: str) -> float:
-    """Whether a URL is one of the references: the same host and path, and the reference's query among its own."""
-    return float(any(_same_page(resolve_url(r), url) for r in _alternatives(reference)))
+def _reads_last_page(checks: dict) -> bool:
+    """Whether `program_html` looks at the page that the agent ends on."""
+    targets = checks["program_html"] if "program_html" in checks["eval_types"] else ()
+    return any(target["url"] == "last" or "__last_url__" in target["url"] for target in targets)
 
 
-def _same_page(reference: str, url: str) -> bool:
+def url_match(references: str, url: str, within: bool = False) -> bool:
+    """Whether a URL is one of the references (` |OR| ` between them): same host, path and the reference's query.
+
+    With `within`, it may lie below the reference, as a new post lies below its forum.
+    """
+    return any(_same_page(str(filled(reference)), url, within) for reference in alternatives(references))
+
+
+def _same_page(reference: str, url: str, within: bool) -> bool:
     (base, wanted), (found, query) = _split_url(reference), _split_url(url)
-    return base == found and all(set(values) <= set(query.get(key, ())) for key, values in wanted.items())
+    if base != found and not (within and found.startswith(base + "/")):
+        return False
+    return all(set(values) <= set(query.get(key, ())) for key, values in wanted.items())
 
 
 def _split_url(url: str) -> tuple[str, dict[str, list[str]]]:
     split = urlsplit(url.strip())
-    return split.netloc.lower() + unquote(split.path).rstrip("/"), parse_qs(split.query, keep_blank_values=True)
+    path = _MAGENTO_KEY.sub("", unquote(split.path)).rstrip("/")
+    query = parse_qs(split.query, keep_blank_values=True)
+    return split.netloc.lower() + path, {key: [one_line(v) for v in values] for key, values in query.items()}
 
 
-def _target_holds(
-    target: dict,
-    last_page: PageReader,
-    open_page: Callable[[str], PageReader],
-    functions: Mapping[str, Callable[[str], str]],
-) -> bool:
+def _target_holds(target: dict, scene: Scene, task: Task, judge: Judge | None) -> bool:
     """Whether one entry of `program_html` holds: its page, its locator, its required contents."""
-    url = _target_url(target["url"], last_page.url, functions)
-    if not url:
+    called, url = parse_call(target["url"]), target["url"]
+    if called and not (url := call(scene, *called)):
         return False
-    text = locate(last_page if url == "last" else open_page(url), target["locator"])
+    page = scene.page if url == "last" else scene.open_page(url)
+    scene = Scene(scene.last_url, page, scene.open_page, scene.strict)
+    _prepare(page, target.get("prep_actions", ()))
     required = target["required_contents"]
+    if scene.strict:
+        if (held := strict_evaluators.contents_hold(required, _found(scene, target["locator"]))) is None:
+            raise NotScorable(f"WebArena does not know required_contents: {', '.join(required)}")
+        return held
+    text = _as_text(_found(scene, target["locator"]))
     if "exact_match" in required:
         return exact_match(required["exact_match"], text)
     if "must_include" in required:
         return all(must_include(part, text) for part in required["must_include"])
-    raise NotScorable(f"unknown required_contents: {', '.join(required)}")
+    return fuzzy_match(task.intent, required["fuzzy_match"], text, "", judge)
 
 
-def _target_url(url: str, last_url: str, functions: Mapping[str, Callable[[str], str]]) -> str:
-    if match := re.fullmatch(r"func:\s*(\w+)\(.*\)", url):
-        if match[1] not in functions:
-            raise NotScorable(f"no function {match[1]!r}: pass functions={{{match[1]!r}: …}}")
-        return functions[match[1]](last_url)
-    for token in SITE_TOKENS:
-        url = url.replace(token, resolve_url(token).rstrip("/"))
-    return url
+def _prepare(page: PageReader, actions: list[str]) -> None:
+    """Do the `prep_actions` up to the first that the page lacks, as WebArena does."""
+    try:
+        for action in actions:
+            page.prepare(parse_locator(action, PREPARING))
+    except LookupError:
+        return
 
 
-_ONE = re.compile(r"""document\.querySelector\((['"`])(.*)\1\)\??\.(outerText|innerText|textContent|value)""")
-_NTH = re.compile(
-    r"""document\.querySelectorAll\((['"`])(.*)\1\)\[(-?\d+)\]\??\.(outerText|innerText|textContent|value)"""
-)
-_FUNCTION = re.compile(r"""func:get_query_text\(__page__,\s*(['"])(.*)\1\)""")
+def _found(scene: Scene, locator: str) -> object:
+    """What a locator finds: the whole page for an empty one, an empty string where the page lacks it."""
+    if not locator.strip():
+        return scene.page.content() if scene.strict else scene.page.text()
+    try:
+        called = parse_call(locator)
+        return call(scene, *called) if called else scene.page.locate(parse_locator(locator))
+    except LookupError:
+        return ""
+
+
+def _as_text(found: object) -> str:
+    return "" if found is None else spelled(found)
 
 
 def locate(page: PageReader, locator: str) -> str:
     """The text that a locator of `program_html` points at, empty where the page has none.
 
-    Raises NotScorable for JavaScript of another form.
+    Raises NotScorable for one that is not understood.
     """
-    locator = locator.strip().removeprefix("() =>").strip().rstrip(";")
-    if not locator:
-        return page.text() or ""
-    if match := _FUNCTION.fullmatch(locator):
-        return page.text(match[2]) or ""
-    if match := _ONE.fullmatch(locator):
-        css, index, what = match[2], 0, match[3]
-    elif match := _NTH.fullmatch(locator):
-        css, index, what = match[2], int(match[3]), match[4]
-    else:
-        raise NotScorable(f"cannot read the locator {locator!r}; it is no document.querySelector('…').outerText")
-    css = css.replace("\\'", "'").replace('\\"', '"')
-    return (page.value(css, index) if what == "value" else page.text(css, index)) or ""
-
-
-def repair_css(css: str) -> str:
-    """A selector with the closing bracket that browsers forgive, and some of WebArena's task files leave out."""
-    return css + "]" * (css.count("[") - css.count("]"))
+    return _as_text(_found(Scene(page.url, page, lambda _: page), locator))

@@ -14,7 +14,7 @@ from dynaweb_lite.actions import Action
 from dynaweb_lite.judge import Judge
 from dynaweb_lite.observation import Observation
 from dynaweb_lite.tasks import Task
-from dynaweb_lite.world_model import Prediction, WorldModel
+from dynaweb_lite.world_model import Prediction, Predictor
 from dynaweb_lite.worlds import WorldStep
 
 STILL_KINDS = ("scroll", "hover")
@@ -64,7 +64,7 @@ class ImaginedWeb:
     name = "imagined"
 
     def __init__(
-        self, world_model: WorldModel, judge: Judge, start_page: Callable[[Task], Observation] | None = None
+        self, world_model: Predictor, judge: Judge, start_page: Callable[[Task], Observation] | None = None
     ) -> None:
         self.world_model, self.judge, self.start_page = world_model, judge, start_page
         self.dreams: list[Dream] = []

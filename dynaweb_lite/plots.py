@@ -36,7 +36,7 @@ CURVES = {
 
 GREY = "#757575"
 _RIM = [patheffects.withStroke(linewidth=3.2, foreground="#ffffff")]
-_RC = {
+RC = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
@@ -76,7 +76,7 @@ def figure(title: str, width: float = 6.4, height: float = 3.6) -> tuple[Figure,
     return made, made.add_subplot()
 
 
-@matplotlib.rc_context(_RC)
+@matplotlib.rc_context(RC)
 def svg(made: Figure) -> str:
     """The figure as SVG text to put into a page: its text and black lines take the page's own ink, dark or light."""
     stream = io.StringIO()
@@ -88,7 +88,7 @@ def svg(made: Figure) -> str:
     return text
 
 
-@matplotlib.rc_context(_RC)
+@matplotlib.rc_context(RC)
 def save(made: Figure, path: str | Path) -> Path:
     """Write a figure (format by suffix, 150 dots an inch), background transparent."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def smooth(values: Sequence[float], window: int) -> list[float]:
     return [sum(values[max(0, i + 1 - window) : i + 1]) / min(window, i + 1) for i in range(len(values))]
 
 
-@matplotlib.rc_context(_RC)
+@matplotlib.rc_context(RC)
 def learning_curves(curves: Mapping[str, Sequence[tuple[int, float]]], title: str, window: int = 5) -> Figure:
     """Rewards and success rates over updates. `curves`: {legend: [(update, value in 0..1), …]}.
 
@@ -156,7 +156,7 @@ def bar(axes: Axes, at: float, length: float, height: float, name: str, label: s
     axes.barh(at, length, height=height, facecolor="none", edgecolor=color, hatch=hatch)
 
 
-@matplotlib.rc_context(_RC)
+@matplotlib.rc_context(RC)
 def results_bars(rows: Sequence[Mapping], title: str) -> Figure:
     """Success rates of methods as bars with their 95 % Wilson intervals. `rows`: score rows, one a bar."""
     made, axes = figure(title, 6.4, 1.1 + 0.45 * len(rows))
@@ -169,7 +169,7 @@ def results_bars(rows: Sequence[Mapping], title: str) -> Figure:
     return made
 
 
-@matplotlib.rc_context(_RC)
+@matplotlib.rc_context(RC)
 def fidelity_bars(fidelity: Mapping[str, Mapping[str, float]], title: str) -> Figure:
     """Measures in 0..1 side by side, such as {"world model": {"exact page": .9}, "nothing changes": {…}}."""
     measures = list(dict.fromkeys(name for part in fidelity.values() for name in part))

@@ -1,7 +1,8 @@
 """What the models read, as chat messages. One form for every model: the tiny one's chat template drops `system`.
 
 policy       page + "Goal: …"                       -> thought, newline, action
-world model  page + "Action: click [5] link 'Cart'" -> reason, newline, edit script
+world model  page + "Action: click [5] link 'Cart'" -> reason, newline, edit script (or the change in words)
+second step  page + "Change: …" -> edit script, for changes in words
 judge        page + "Goal: …" + "Answer: …" + "Done?"  -> yes | no
 """
 
@@ -24,6 +25,16 @@ WORLD_MODEL_SYSTEM = (
     "You predict how a web page changes. You see a page and an action. Reply with one line that gives the reason, "
     "then the edit script that makes the next page: the new 'Tab …' line if it changes, '= [a] [b]' for lines a to b "
     "that stay, and every new line as role 'name' without an id. Reply only with the reason if nothing changes."
+)
+DESCRIBED_SYSTEM = (
+    "You predict how a web page changes. You see a page and an action. Reply with one line that gives the reason, "
+    "then say in words what goes and what comes, one place of the page a line. Reply only with the reason if nothing "
+    "changes."
+)
+APPLY_SYSTEM = (
+    "You apply a change to a web page. You see the page and the change in words. Reply with the edit script that makes "
+    "the next page: the new 'Tab …' line if it changes, '= [a] [b]' for lines a to b that stay, and every new line as "
+    "role 'name' without an id."
 )
 JUDGE_SYSTEM = (
     "You judge whether a web task is done. You see the last page, the goal and the agent's answer. Reply yes or no."
@@ -61,14 +72,20 @@ def split_reply(reply: str) -> tuple[str, str]:
     return thought.strip(), action.strip()
 
 
-def world_model_messages(observation: Observation, action: str) -> list[Message]:
+def world_model_messages(observation: Observation, action: str, system: str = WORLD_MODEL_SYSTEM) -> list[Message]:
     """A page and an action, the element's label spelt out, so that its name stands next to where it is used."""
     try:
         described = describe_action(parse_action(action), observation)
     except ActionError:
         described = action
     page = observation.with_error("").text
-    return [{"role": "system", "content": WORLD_MODEL_SYSTEM}, user(f"{page}\nAction: {described}")]
+    return [{"role": "system", "content": system}, user(f"{page}\nAction: {described}")]
+
+
+def apply_change_messages(observation: Observation, change: str) -> list[Message]:
+    """A page and a change in words, to be made into an edit script: the second step of a described change."""
+    page = observation.with_error("").text
+    return [{"role": "system", "content": APPLY_SYSTEM}, user(f"{page}\nChange: {change}")]
 
 
 def world_model_reply(reason: str, change: str) -> str:

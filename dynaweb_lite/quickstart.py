@@ -23,6 +23,7 @@ from dynaweb_lite.browser import RealWeb
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.experts import ExpertPolicy
 from dynaweb_lite.explore import RandomExplorer, collect, transitions_of
+from dynaweb_lite.fidelity import fidelity
 from dynaweb_lite.imagined_web import ImaginedWeb
 from dynaweb_lite.judge import SelfJudge, Verdict, audit, judge_examples, verdict_rows
 from dynaweb_lite.language_model import LanguageModel
@@ -49,7 +50,7 @@ from dynaweb_lite.sites.task_generator import generate_tasks
 from dynaweb_lite.tasks import Task
 from dynaweb_lite.trajectory import Trajectory, load_trajectories
 from dynaweb_lite.views import Pair
-from dynaweb_lite.world_model import WorldModel, fidelity, pair_key, training_examples
+from dynaweb_lite.world_model import WorldModel, pair_key, training_examples
 from dynaweb_lite.worlds import Policy, record, rollout
 
 METHODS = ("base", "sft", "dreams_only", "dynaweb")

@@ -25,7 +25,11 @@ _T95 = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622,
 
 @dataclass(frozen=True)
 class Result:
-    """One episode, scored. `success` is 0 or 1; `error` says why an answer failed to be judged, if so."""
+    """One episode, scored. `success` is 0 or 1; `error` says how it broke down, if it did.
+
+    `evaluator`: which one scored it, "right" or "webarena" (evaluators.py). `not_scorable`: why the task cannot be
+    scored here (no judge for it, say); such a result counts neither as a success nor as a failure.
+    """
 
     task_id: int | str
     site: str
@@ -35,6 +39,8 @@ class Result:
     answer: str
     error: str
     seconds: float
+    evaluator: str = ""
+    not_scorable: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,9 @@ def rate(successes: float, n: int) -> Rate:
 
 
 def success(results: Sequence[Result]) -> Rate:
-    """The success rate of a list of results."""
-    return rate(sum(r.success for r in results), len(results))
+    """The success rate of a list of results, without those that cannot be scored."""
+    scored = [r for r in results if not r.not_scorable]
+    return rate(sum(r.success for r in scored), len(scored))
 
 
 def success_by(results: Iterable[Result], key: Callable[[Result], str]) -> dict[str, Rate]:
@@ -115,11 +122,16 @@ def score(
 
     With a `path`, finished tasks are kept there (JSONL) and not played again: a killed run goes on where it was.
     Episodes that broke down with the browser are played once more; what fails again keeps its `error`.
+    Tasks that the world cannot score are not played, and what the judge could not score is played again next time.
     Use one path for one policy. Raises TaskError when there are no tasks.
     """
     if not tasks:
         raise TaskError("no tasks to score: the split is empty, or the filter left none")
-    done = load_results(path) if path else {}
+    done = {i: r for i, r in (load_results(path) if path else {}).items() if not r.not_scorable}
+    if left_out := unscorable(world, [t for t in tasks if t.task_id not in done]):
+        done.update(left_out)
+        if path:
+            append_jsonl(path, map(asdict, left_out.values()))
     todo = [t for t in tasks if t.task_id not in done]
     with tqdm(total=len(tasks), initial=len(tasks) - len(todo), desc=label, unit="task") as bar:
         for start in range(0, len(todo), batch):
@@ -138,30 +150,55 @@ def score(
     return [done[t.task_id] for t in tasks]
 
 
+def unscorable(world: World, tasks: Sequence[Task]) -> dict[int | str, Result]:
+    """Results of those tasks that the world's evaluator cannot score, whatever an agent does, by task id."""
+    evaluator = getattr(world, "evaluator", None)  # imagined worlds and MiniWoB++ have none: they reward by themselves
+    reasons = {t: evaluator.why_not(t) for t in tasks} if evaluator else {}
+    blank = {"success": 0, "steps": 0, "answer": "", "error": "", "seconds": 0.0}
+    return {
+        t.task_id: Result(t.task_id, t.site, t.kind, **blank, evaluator=evaluator.name, not_scorable=why)
+        for t, why in reasons.items()
+        if why
+    }
+
+
 def score_batch(policy: Policy, world: World, tasks: Sequence[Task], max_steps: int) -> list[Result]:
     """Play these tasks side by side [B]; `seconds` of each is the batch's time divided by B."""
     began = time.monotonic()
     episodes = rollout(policy, world, tasks, max_steps)
     seconds = (time.monotonic() - began) / len(tasks)
-    return [result_of(task, episode, seconds) for task, episode in zip(tasks, episodes, strict=True)]
+    evaluator = getattr(getattr(world, "evaluator", None), "name", "")
+    return [result_of(task, episode, seconds, evaluator) for task, episode in zip(tasks, episodes, strict=True)]
 
 
-def result_of(task: Task, episode: Trajectory, seconds: float) -> Result:
+def result_of(task: Task, episode: Trajectory, seconds: float, evaluator: str = "") -> Result:
     """What an episode earned; only a full reward is a success, as in WebArena."""
-    won, error = int(episode.reward >= 1.0), str(episode.provenance.get("error", ""))
-    return Result(task.task_id, task.site, task.kind, won, len(episode.steps), episode.answer, error, round(seconds, 3))
+    error = str(episode.provenance.get("error", ""))
+    said = {"not_scorable": error} if "not_scorable" in episode.provenance else {"error": error}
+    return Result(
+        task_id=task.task_id,
+        site=task.site,
+        kind=task.kind,
+        success=int(episode.reward >= 1.0),
+        steps=len(episode.steps),
+        answer=episode.answer,
+        seconds=round(seconds, 3),
+        evaluator=evaluator,
+        **{"error": "", **said},
+    )
 
 
 def load_results(path: str | Path) -> dict[int | str, Result]:
     """Results of a JSONL file by task id, empty where it is missing; half-written rows are passed over."""
     names = set(Result.__dataclass_fields__)
+    needed = names - {"evaluator", "not_scorable"}  # older files have neither
     rows = read_jsonl(path) if Path(path).exists() else ()
-    return {row["task_id"]: Result(**row) for row in rows if isinstance(row, dict) and set(row) == names}
+    return {row["task_id"]: Result(**row) for row in rows if isinstance(row, dict) and needed <= set(row) <= names}
 
 
 def outcomes(results: Iterable[Result]) -> dict[int | str, int]:
-    """Results as {task id: 0 or 1}, what `paired_difference` takes for each seed."""
-    return {r.task_id: r.success for r in results}
+    """Results as {task id: 0 or 1}, what `paired_difference` takes for each seed; without what cannot be scored."""
+    return {r.task_id: r.success for r in results if not r.not_scorable}
 
 
 def student_t95(degrees: int) -> float:
@@ -224,17 +261,27 @@ def results_rows(
     """Rows for a results file: all tasks, then each site, then each kind on each site (`tasks` says which).
 
     `runs` holds one method's results by seed. `success` is the mean over seeds; the interval is Wilson's for n tasks
-    (not n × seeds: the same tasks played by another seed are no new tasks).
+    (not n × seeds: the same tasks played by another seed are no new tasks). Rows of worlds with an evaluator say which
+    it was, and how many tasks were `not_scorable`; n is without them.
     """
     keys: list[Callable[[Result], str]] = [lambda r: "all", lambda r: r.site, lambda r: f"{r.site}/{r.kind}"]
-    pooled = {name: part for key in keys for name, part in success_by(sum(map(list, runs.values()), []), key).items()}
+    results = sum(map(list, runs.values()), [])
+    pooled = {name: (part, key) for key in keys for name, part in success_by(results, key).items()}
     rows = []
-    for name, part in pooled.items():
+    for name, (part, key) in pooled.items():
         mean = rate(part.successes / len(runs), round(part.n / len(runs)))
         numbers = {"success": round(mean.value, 4), "low": round(mean.low, 4), "high": round(mean.high, 4)}
         rows.append({"method": method, "tasks": name, "split": split, "n": mean.n, **numbers, "seeds": len(runs)})
         rows[-1] |= {"real_steps": real_steps, "dream_steps": dream_steps, "minutes": round(minutes, 1)}
+        rows[-1] |= how_scored([r for r in results if key(r) == name], len(runs))
     return rows
+
+
+def how_scored(results: Sequence[Result], seeds: int) -> dict:
+    """What a row says of the evaluator and of tasks that it could not score; nothing where there was no evaluator."""
+    names = ", ".join(sorted({r.evaluator for r in results if r.evaluator}))
+    count = sum(bool(r.not_scorable) for r in results)
+    return {"evaluator": names, "not_scorable": round(count / seeds)} if names or count else {}
 
 
 def paired_row(method: str, paired: PairedDifference, split: str) -> dict:
@@ -250,9 +297,15 @@ def rounded(values: Sequence[float] | None) -> list[float] | None:
 
 
 def format_table(rows: Sequence[dict], tasks: str | None = "all") -> str:
-    """A Markdown table of results rows, aligned for a terminal; `tasks` keeps one part, None keeps all."""
+    """A Markdown table of results rows, aligned for a terminal; `tasks` keeps one part, None keeps all.
+
+    Which evaluator scored them, and how many tasks it could not score, stands there if the rows say so.
+    """
     head = ["method", "tasks", "n", "seeds", "success [95 %]", "real steps", "dream steps", "minutes"]
-    body = [table_cells(row) for row in rows if tasks in (None, row["tasks"])]
+    kept = [row for row in rows if tasks in (None, row["tasks"])]
+    more = {"evaluator": "evaluator", "not_scorable": "not scorable"} if any("evaluator" in row for row in kept) else {}
+    head += more.values()
+    body = [table_cells(row) + [str(row.get(key, "")) for key in more] for row in kept]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     lines = [head, ["-" * w for w in widths], *body]
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)
@@ -260,6 +313,8 @@ def format_table(rows: Sequence[dict], tasks: str | None = "all") -> str:
 
 def table_cells(row: Mapping) -> list[str]:
     sign = "+" if " - " in row["method"] else ""
-    shown = f"{row['success']:{sign}.3f} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]"
+    shown = (
+        f"{row['success']:{sign}.3f} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]" if row["n"] else "none scored"
+    )
     counts = [f"{row[key]:,}" if key in row else "" for key in ("real_steps", "dream_steps", "minutes")]
     return [row["method"], row["tasks"], str(row["n"]), str(row["seeds"]), shown, *counts]

@@ -1,7 +1,11 @@
 """Pages drawn for people: imagined beside real, with the differences marked in text as well as in colour.
 
-    side_by_side(real, imagined, screenshot, before)     one page, HTML without scripts
-    stepper_html(pairs), Stepper(pairs)                  a whole trajectory: static twin, ipywidgets view
+    side_by_side(real, imagined, screenshot, before)     one page
+    stepper_html(pairs, free_running)                    a whole trajectory, in tabs
+    what_if_html(page, outcomes)                         what clicks on a page lead to
+
+HTML without scripts; `interactive` has the ipywidgets views of which these are the static twins, and `html_to_png`
+(`picture`) makes pictures of them.
 
 Marks: `=` in both · `~` same kind of element, other words · `−` only in the real page (the model missed it) ·
 `+` only in the imagined page (the model made it up). `Δ` beside a line: it is new on the real page after the action.
@@ -159,13 +163,13 @@ def wireframe(page: Observation, marks: dict[int, str] | None = None) -> str:
 
 
 def _box(element: Element, mark: str) -> str:
-    kind, text = _look(element)
+    kind, text = look(element)
     noted = f"<sup>{mark}</sup>" if mark != "=" else ""
     state = "" if mark == "=" else " " + _CLASS[mark]
     return f'<span class="{kind}{state}" title="[{element.id}] {escape(element.label)}">{noted}{escape(text)}</span> '
 
 
-def _look(element: Element) -> tuple[str, str]:
+def look(element: Element) -> tuple[str, str]:
     """CSS class and text of an element's box, by role."""
     name, value = element.name, element.get("value")
     match element.role:
@@ -261,42 +265,60 @@ def pair_html(pair: Pair, number: int = 1, total: int = 1) -> str:
     return goal + step + _comparison(pair.real, pair.imagined, pair.screenshot, pair.before)
 
 
-def stepper_html(pairs: Sequence[Pair]) -> Html:
-    """A trajectory as tabs, by style rules alone; where those are stripped, all steps stand one below the other."""
+def stepper_html(pairs: Sequence[Pair], free_running: Sequence[Pair] = ()) -> Html:
+    """A trajectory as tabs, by style rules alone; where those are stripped, all steps stand one below the other.
+
+    `pairs`: each page imagined from the real one before it (teacher-forced); `free_running`: from the imagined one.
+    """
     steps = [pair_html(pair, i, len(pairs)) for i, pair in enumerate(pairs, 1)]
-    name = "dw" + hashlib.sha1("".join(steps).encode()).hexdigest()[:8]
+    labels = [str(i) for i in range(1, len(pairs) + 1)]
+    if free_running:
+        labels = [f"{i}, teacher-forced" for i in labels]
+        labels += [f"{i}, free-running" for i in range(1, len(free_running) + 1)]
+        steps += [pair_html(pair, i, len(free_running)) for i, pair in enumerate(free_running, 1)]
+    return Html(_tabs([(escape(label), "") for label in labels], steps))
+
+
+def what_if_html(page: Observation, outcomes: Sequence[Pair]) -> Html:
+    """A page as a wireframe whose elements can be clicked to see what comes, by style rules alone.
+
+    `outcomes`: for actions on elements of `page`, what really came beside what was imagined.
+    """
+    number = {element_of(pair): i for i, pair in enumerate(outcomes)}
+    labels = [("", "")] * len(outcomes)
+    rest = []
+    for element in page.elements:
+        kind, text = look(element)
+        if element.id in number:
+            labels[number[element.id]] = (escape(text), kind)
+        else:
+            rest.append(f'<span class="{kind}">{escape(text)}</span>')
+    sections = [pair_html(pair) for pair in outcomes]
+    still = f'<p class="key">Not asked about: {" ".join(rest)}</p>' if rest else ""
+    head = f"<p><b>{escape(page.title)}</b> · {escape(page.url)}: what happens when you click …</p>"
+    return Html(_tabs(labels, sections, head, still))
+
+
+def element_of(pair: Pair) -> int:
+    """The id of the element that a pair's action touches; 0 where it touches none."""
+    try:
+        return parse_action(pair.action).element_id or 0
+    except ActionError:
+        return 0
+
+
+def _tabs(labels: Sequence[tuple[str, str]], sections: Sequence[str], head: str = "", foot: str = "") -> str:
+    """Sections of which one is shown at a time; labels are (markup, CSS class). Needs no script."""
+    name = "dw" + hashlib.sha1("".join(sections).encode()).hexdigest()[:8]
     tabs, rules = [], []
-    for i in range(1, len(steps) + 1):
+    for i, (label, kind) in enumerate(labels, 1):
         checked = " checked" if i == 1 else ""
-        tabs.append(f'<input type="radio" name="{name}" id="{name}-{i}"{checked}><label for="{name}-{i}">{i}</label>')
+        tabs.append(
+            f'<input type="radio" name="{name}" id="{name}-{i}"{checked}>'
+            f'<label for="{name}-{i}" class="{kind}">{label}</label>'
+        )
         rules.append(f"#{name}-{i}:checked~.step-{i}{{display:block}}")
     screen = f"@media screen{{.{name}>section{{display:none}}{''.join(f'.{name}>{rule}' for rule in rules)}}}"
-    body = "".join(f'<section class="step-{i}">{step}</section>' for i, step in enumerate(steps, 1))
-    return Html(f'<style>{screen}</style><div class="dw"><div class="steps {name}">{"".join(tabs)}{body}</div></div>')
-
-
-def Stepper(pairs: Sequence[Pair]):  # noqa: N802 (a widget, used like a class)
-    """An ipywidgets view of a trajectory: buttons and a slider over its steps. Static twin: `stepper_html`.
-
-    Returns a VBox; its `.slider.value` (0-based) is the step shown. Raises ValueError without pairs.
-    """
-    import ipywidgets as widgets
-
-    if not pairs:
-        raise ValueError("nothing to step through: no pairs of real and imagined pages")
-    slider = widgets.IntSlider(value=0, min=0, max=len(pairs) - 1, description="step", continuous_update=False)
-    back, forth = (widgets.Button(description=text) for text in ("◀ back", "next ▶"))
-    page = widgets.HTML()
-
-    def show(_change=None) -> None:
-        at = slider.value
-        page.value = Html(f'<div class="dw">{pair_html(pairs[at], at + 1, len(pairs))}</div>').html
-        back.disabled, forth.disabled = at == 0, at == len(pairs) - 1
-
-    back.on_click(lambda _: setattr(slider, "value", max(0, slider.value - 1)))
-    forth.on_click(lambda _: setattr(slider, "value", min(len(pairs) - 1, slider.value + 1)))
-    slider.observe(show, "value")
-    show()
-    box = widgets.VBox([widgets.HBox([back, slider, forth]), page])
-    box.slider, box.page, box.back, box.forth = slider, page, back, forth
-    return box
+    body = "".join(f'<section class="step-{i}">{step}</section>' for i, step in enumerate(sections, 1))
+    shown = f'<div class="steps {name}">{"".join(tabs)}{foot}{body}</div>'
+    return f'<style>{screen}</style><div class="dw">{head}{shown}</div>'

@@ -1,28 +1,32 @@
 """The world model: a language model that reads a page and an action and writes how the page changes.
 
-It writes a reason and an edit script (`state_change`), which is applied to the page by rule (the paper: the model
-predicts the change Δ, not the whole next page). A reply that is no edit script keeps the page and is counted.
+It writes a reason and a change Δ in one of two forms (`change_forms`), which is applied to the page (the paper: the
+model predicts the change, not the whole next page). A reply that cannot be applied keeps the page and is counted.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import torch
 
 from dynaweb_lite.actions import ActionError, describe_action, parse_action
+from dynaweb_lite.change_forms import EDIT_SCRIPT, Annotation, ChangeForm
 from dynaweb_lite.language_model import Generated, LanguageModel
 from dynaweb_lite.observation import Observation
-from dynaweb_lite.prompts import world_model_messages, world_model_reply
+from dynaweb_lite.prompts import Message, world_model_messages
 from dynaweb_lite.sft import Example
-from dynaweb_lite.state_change import StateChangeError, apply, changed_lines, describe, diff, unnumbered
 from dynaweb_lite.trajectory import Transition
 
 Pair = tuple[Observation, str]
 """A page and the text of an action on it."""
+CUT_OFF = "\n(cut off)"
+"""What stands for a reply that was cut off: a change that cannot be applied."""
+MAX_ELEMENTS = 400
+"""A page of more elements is no prediction but a repetition without end."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,23 @@ class Prediction:
     cached: bool = False
 
 
+class Predictor(Protocol):
+    """Anything that predicts next pages: a world model, or a baseline that needs none."""
+
+    def predict(self, pairs: Sequence[Pair]) -> list[Prediction]:
+        """The next page for each page and action [B]."""
+        ...
+
+
 @dataclass
 class WorldModel:
     """Predicts next pages, and counts predictions, cache hits and unparsable replies since the start.
 
-    At temperature 0 equal questions have equal answers, and are asked once.
+    At temperature 0 equal questions have equal answers, and are asked once. `form`: the form of Δ that `lm` has learnt.
     """
 
     lm: LanguageModel
+    form: ChangeForm = EDIT_SCRIPT
     max_new_tokens: int = 400
     temperature: float = 0.0
     top_p: float = 1.0
@@ -70,14 +83,26 @@ class WorldModel:
         keys = [pair_key(*pair) for pair in pairs]
         fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in self.cache}
         asked = list(fresh.values()) if self.temperature == 0 else list(pairs)
-        prompts = [self.lm.prompt_tokens(world_model_messages(*pair)) for pair in asked]
-        replies = self.lm.generate(prompts, self.max_new_tokens, self.temperature, self.top_p, self.generator)
-        made = [read_reply(page, reply) for (page, _), reply in zip(asked, replies, strict=True)]
+        replies = self._ask([world_model_messages(*pair, self.form.system) for pair in asked], self.temperature)
+        made = read_replies(self.form, [page for page, _ in asked], replies, self._apply)
         predictions = made if self.temperature > 0 else self._answer(keys, dict(zip(fresh, made, strict=True)))
         self.predictions += len(predictions)
         self.cache_hits += sum(p.cached for p in predictions)
         self.unparsable += sum(not p.parsed for p in predictions)
         return predictions
+
+    def _ask(self, chats: Sequence[list[Message]], temperature: float) -> list[Generated]:
+        prompts = [self.lm.prompt_tokens(chat) for chat in chats]
+        replies = self.lm.generate(prompts, self.max_new_tokens, temperature, self.top_p, self.generator)
+        return [self._whole(reply) for reply in replies]
+
+    def _whole(self, reply: Generated) -> Generated:
+        """The reply; one that was cut off at `max_new_tokens` says nothing, for its end is missing."""
+        return reply if len(reply.tokens) < self.max_new_tokens else replace(reply, text=CUT_OFF)
+
+    def _apply(self, chats: list[list[Message]]) -> list[str]:
+        """The second step of changes in words: applying has one right answer, so the likeliest is taken."""
+        return [reply.text for reply in self._ask(chats, 0.0)]
 
     def _answer(self, keys: Sequence[tuple[str, str]], made: dict[tuple[str, str], Prediction]) -> list[Prediction]:
         """Predictions in the order of the questions; only the first asking of each new one is not a cache hit."""
@@ -100,128 +125,42 @@ def pair_key(observation: Observation, action: str) -> tuple[str, str]:
     return observation.with_error("").text, action
 
 
-def read_reply(page: Observation, reply: Generated) -> Prediction:
-    """A reply applied to the page: its first line is the reason, the rest the edit script."""
-    reason, _, change = reply.text.partition("\n")
-    confidence = math.exp(sum(reply.logprobs) / max(len(reply.logprobs), 1))
-    try:
-        return Prediction(apply(page, change), reason, change, True, confidence)
-    except StateChangeError:
-        return Prediction(page.with_error(""), reason, change, False, confidence)
+def read_replies(
+    form: ChangeForm,
+    pages: Sequence[Observation],
+    replies: Sequence[Generated],
+    ask: Callable[[list[list[Message]]], list[str]],
+) -> list[Prediction]:
+    """Replies applied to their pages [B]: the first line of each is the reason, the rest the change.
+
+    `ask` answers the chats of a second step, where the form has one.
+    """
+    parts = [reply.text.partition("\n") for reply in replies]
+    made = form.apply(pages, [change for _, _, change in parts], ask)
+    predictions = []
+    for page, reply, (reason, _, change), after in zip(pages, replies, parts, made, strict=True):
+        confidence = math.exp(sum(reply.logprobs) / max(len(reply.logprobs), 1))
+        parsed = after is not None and len(after.elements) <= MAX_ELEMENTS
+        shown = after if parsed else page.with_error("")
+        predictions.append(Prediction(shown, reason, change, parsed, confidence))
+    return predictions
 
 
-def training_examples(transitions: Iterable[Transition], deduplicate: bool = True) -> list[Example]:
-    """What to learn from transitions: reason by rule and exact edit script; equal examples once."""
+def training_examples(
+    transitions: Iterable[Transition],
+    deduplicate: bool = True,
+    form: ChangeForm = EDIT_SCRIPT,
+    annotate: Callable[[Transition], Annotation | None] | None = None,
+) -> list[Example]:
+    """What to learn from transitions: a reason and a change of the given form; equal examples once.
+
+    `annotate` gives reason and change of a transition, or None to leave it out; by rule where it is not given.
+    """
     examples: dict[object, Example] = {}
     for number, t in enumerate(transitions):
         before, after = t.observation.with_error(""), t.next_observation.with_error("")
-        reply = world_model_reply(describe(before, t.action, after), diff(before, after))
-        key = (*pair_key(before, t.action), reply) if deduplicate else number
-        examples.setdefault(key, Example(world_model_messages(before, t.action), reply))
+        annotation = annotate(t) if annotate else form.annotate(before, t.action, after)
+        for example in form.examples(t, annotation) if annotation else ():
+            key = (example.messages[-1]["content"], example.reply)
+            examples.setdefault(key if deduplicate else (number, *key), example)
     return list(examples.values())
-
-
-# Fidelity
-
-
-@dataclass(frozen=True)
-class TransitionScore:
-    """How well one next page was predicted. `hits`, `predicted`, `real` count changed lines: agreed, imagined, true."""
-
-    exact: bool
-    line_f1: float
-    changed_f1: float
-    hits: int
-    predicted: int
-    real: int
-    parsed: bool = True
-    seen: bool = False
-
-
-def score_transition(
-    before: Observation, real: Observation, imagined: Observation, parsed: bool = True, seen: bool = False
-) -> TransitionScore:
-    """Compare an imagined next page with the real one.
-
-    line F1: overlap of all lines of the two pages, as multisets, ids left out. Changed-lines F1: overlap of the lines
-    that went and came between `before` and each of the pages (+ and - lines apart); 1 when neither page differs.
-    """
-    before, real, imagined = (o.with_error("") for o in (before, real, imagined))
-    true_change, imagined_change = _signed(before, real), _signed(before, imagined)
-    hits = (true_change & imagined_change).total()
-    predicted, actual = imagined_change.total(), true_change.total()
-    lines = _lines(real) & _lines(imagined)
-    line_f1 = f1(lines.total(), _lines(imagined).total(), _lines(real).total())
-    exact = real.text == imagined.text
-    return TransitionScore(exact, line_f1, f1(hits, predicted, actual), hits, predicted, actual, parsed, seen)
-
-
-def f1(hits: int, predicted: int, real: int) -> float:
-    """2 · hits / (predicted + real); 1 when both are empty."""
-    return 2 * hits / (predicted + real) if predicted + real else 1.0
-
-
-def _lines(page: Observation) -> Counter:
-    return Counter(page.header_lines + [unnumbered(e) for e in page.elements])
-
-
-def _signed(before: Observation, after: Observation) -> Counter:
-    gone, came = changed_lines(before, after)
-    return Counter([("-", line) for line in gone] + [("+", line) for line in came])
-
-
-def fidelity(
-    model: WorldModel | Callable[[Sequence[Pair]], Sequence[Prediction]],
-    transitions: Sequence[Transition],
-    seen: Collection[tuple[str, str]] = (),
-    batch_size: int = 512,
-) -> dict:
-    """One-step accuracy on transitions, beside the baseline "nothing changes".
-
-    `seen`: `pair_key`s of the training transitions. Returns the measures of `summarise`, the headline (mean
-    changed-lines F1 over transitions) first, and the same measures under "seen", "unseen" and "nothing_changes".
-    Raises ValueError without transitions.
-    """
-    if not transitions:
-        raise ValueError("no transitions to measure fidelity on; collect some first")
-    predict = model.predict if isinstance(model, WorldModel) else model
-    pairs = [(t.observation, t.action) for t in transitions]
-    predictions = [p for i in range(0, len(pairs), batch_size) for p in predict(pairs[i : i + batch_size])]
-    known = frozenset(seen)
-    scores = [
-        score_transition(t.observation, t.next_observation, p.observation, p.parsed, pair_key(*pair) in known)
-        for t, p, pair in zip(transitions, predictions, pairs, strict=True)
-    ]
-    unchanged = [score_transition(t.observation, t.next_observation, t.observation) for t in transitions]
-    return {
-        **summarise(scores),
-        "seen": summarise([s for s in scores if s.seen]),
-        "unseen": summarise([s for s in scores if not s.seen]),
-        "nothing_changes": summarise(unchanged),
-    }
-
-
-def summarise(scores: Sequence[TransitionScore]) -> dict:
-    """Means over transitions, {} for none. `changed_f1_interval`: its normal 95 % interval, cut to [0, 1].
-
-    `changed_f1_moved`: mean over the transitions whose page really changed. `changed_f1_pooled`: over the lines of all
-    transitions together (micro average), so that long changes weigh more.
-    """
-    n = len(scores)
-    if not n:
-        return {}
-    mean = sum(s.changed_f1 for s in scores) / n
-    margin = 1.96 * math.sqrt(sum((s.changed_f1 - mean) ** 2 for s in scores) / max(n - 1, 1) / n)
-    moved = [s.changed_f1 for s in scores if s.real]
-    return {
-        "changed_f1": mean,
-        "changed_f1_interval": [max(0.0, mean - margin), min(1.0, mean + margin)],
-        "changed_f1_moved": sum(moved) / len(moved) if moved else 1.0,
-        "changed_f1_pooled": f1(
-            sum(s.hits for s in scores), sum(s.predicted for s in scores), sum(s.real for s in scores)
-        ),
-        "line_f1": sum(s.line_f1 for s in scores) / n,
-        "exact": sum(s.exact for s in scores) / n,
-        "parsed": sum(s.parsed for s in scores) / n,
-        "n": n,
-    }

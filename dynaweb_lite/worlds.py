@@ -107,8 +107,7 @@ def record(episode: Trajectory, observation: Observation, decision: Decision, st
     episode.terminated, episode.truncated = step.terminated, step.truncated
     if step.terminated:
         episode.answer = answer_of(decision.action)
-    if "error" in step.info:
-        episode.provenance["error"] = step.info["error"]
+    episode.provenance |= {key: step.info[key] for key in ("error", "not_scorable") if key in step.info}
 
 
 def answer_of(action: str) -> str:

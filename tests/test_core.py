@@ -156,7 +156,7 @@ def test_tasks_keep_webarenas_fields_and_name_what_is_missing(tmp_path):
 
 def test_placeholders_resolve_to_replicas_or_to_the_users_own_sites(monkeypatch):
     assert resolve_url("__SHOPPING__/a.html") == "http://shop.test/a.html"
-    assert resolve_url("__SHOPPING_ADMIN__") == "http://shop-admin.test/"
+    assert resolve_url("__SHOPPING_ADMIN__") == "http://shop-admin.test/admin"
     monkeypatch.setenv("WA_REDDIT", "http://localhost:9999/")
     assert resolve_url("__REDDIT__/f/x") == "http://localhost:9999/f/x"
     with pytest.raises(TaskError, match="unknown site"):

@@ -10,10 +10,11 @@ from playwright.sync_api import sync_playwright
 
 from dynaweb_lite import plots
 from dynaweb_lite.chromium import find_chromium
+from dynaweb_lite.fidelity import score_transition, summarise
+from dynaweb_lite.interactive import Stepper
 from dynaweb_lite.observation import Observation, parse_observation
 from dynaweb_lite.report import write_report
-from dynaweb_lite.views import Html, Pair, Stepper, align, side_by_side, stepper_html, verdict, wireframe
-from dynaweb_lite.world_model import score_transition, summarise
+from dynaweb_lite.views import Html, Pair, align, side_by_side, stepper_html, verdict, wireframe
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000" "1f15c4890000000a49444154789c63000100000500010d0a2db4"

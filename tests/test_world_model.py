@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dynaweb_lite.change_forms import EDIT_SCRIPT
+from dynaweb_lite.fidelity import fidelity, score_transition, summarise
 from dynaweb_lite.imagined_web import ImaginedWeb
 from dynaweb_lite.judge import RuleJudge, SelfJudge, Verdict, audit, judge_examples
 from dynaweb_lite.language_model import Generated, ModelError
@@ -15,16 +17,7 @@ from dynaweb_lite.prompts import assistant, user
 from dynaweb_lite.sft import Example, SFTSettings, TokenExample, episode_example, token_example, train_sft
 from dynaweb_lite.tasks import Task
 from dynaweb_lite.trajectory import Transition
-from dynaweb_lite.world_model import (
-    Prediction,
-    WorldModel,
-    fidelity,
-    pair_key,
-    read_reply,
-    score_transition,
-    summarise,
-    training_examples,
-)
+from dynaweb_lite.world_model import Prediction, WorldModel, pair_key, read_replies, training_examples
 from dynaweb_lite.worlds import Decision, rollout
 
 HOME = parse_observation("Tab 0 (current): Home | http://shop.test/\n[1] link 'Red mug'\n[2] link 'My Cart'")
@@ -42,6 +35,12 @@ TRANSITIONS = [
     Transition(MUG, "type [5] [lamp] [0]", TYPED),
     Transition(MUG, "click [2]", MUG),
 ]
+
+
+def read_reply(page, reply):
+    return read_replies(EDIT_SCRIPT, [page], [reply], lambda chats: [])[0]
+
+
 QUICK = SFTSettings(learning_rate=1e-2, max_updates=140, batch_size=5, lora_rank=0, warmup_share=0.1)
 
 
@@ -139,20 +138,24 @@ def test_nothing_changed_and_nothing_imagined_is_right():
 
 def test_fidelity_splits_seen_from_unseen_and_names_its_baseline():
     seen = [pair_key(HOME, "click [1]"), pair_key(HOME, "click [2]")]
-    wrong_when_unseen = lambda pairs: [  # noqa: E731
-        Prediction(next(t.next_observation for t in TRANSITIONS if t.action == a and t.observation == o), "", "")
-        if pair_key(o, a) in seen
-        else Prediction(o, "", "", parsed=False)
-        for o, a in pairs
-    ]
-    measured = fidelity(wrong_when_unseen, TRANSITIONS, seen, batch_size=2)
+
+    class WrongWhenUnseen:
+        def predict(self, pairs):
+            return [
+                Prediction(next(t.next_observation for t in TRANSITIONS if (t.observation, t.action) == (o, a)), "", "")
+                if pair_key(o, a) in seen
+                else Prediction(o, "", "", parsed=False)
+                for o, a in pairs
+            ]
+
+    measured = fidelity(WrongWhenUnseen(), TRANSITIONS, seen, batch_size=2)
     assert (measured["n"], measured["seen"]["n"], measured["unseen"]["n"]) == (5, 2, 3)
     assert measured["seen"]["changed_f1"] == 1.0 and measured["unseen"]["changed_f1"] == pytest.approx(1 / 3)
     assert measured["parsed"] == pytest.approx(0.4) and measured["exact"] == pytest.approx(0.6)
     assert measured["nothing_changes"]["changed_f1"] == pytest.approx(0.2)
     assert measured["nothing_changes"]["changed_f1_moved"] == 0.0
     with pytest.raises(ValueError, match="no transitions"):
-        fidelity(wrong_when_unseen, [])
+        fidelity(WrongWhenUnseen(), [])
 
 
 def test_the_interval_of_mean_changed_f1_by_hand():

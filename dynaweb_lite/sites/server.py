@@ -19,11 +19,14 @@ from waitress.server import create_server
 
 from dynaweb_lite.sites.content import DATABASES
 from dynaweb_lite.sites.forum import forum_app
+from dynaweb_lite.sites.login import FORMS, LoginWall
 from dynaweb_lite.sites.shop import shop_app
 from dynaweb_lite.sites.webarena import load_sites
 from dynaweb_lite.tasks import REPLICA_HOSTS
 
 SESSION_COOKIE = "dynaweb_session"
+NO_SCRIPTS = ("Content-Security-Policy", "script-src 'none'")
+"""Replicas run no scripts, and browsers are told so: a page can leave nothing in a browser but cookies."""
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is no news
 GROUNDS = ("practice", "webarena")
 PRACTICE: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
@@ -76,14 +79,23 @@ class Sessions:
 class SiteServer:
     """The replicas behind one port of 127.0.0.1 (0: any free one). A context manager; `start` may be called twice.
 
+    With `login`, sites that have a login ask for WebArena's accounts, and forget one after `login_seconds`.
     Raises ValueError for an unknown ground.
     """
 
-    def __init__(self, seed: int = 0, port: int = 0, ground: str = "practice"):
+    is_script_free = True
+
+    def __init__(
+        self, seed: int = 0, port: int = 0, ground: str = "practice", login: bool = False, login_seconds: float = 3600.0
+    ):
         self.seed, self.port, self.ground = seed, port, ground
         apps = apps_of(ground)
         self.sessions = {site: Sessions(ground, site, seed) for site in apps}
         self._apps = {REPLICA_HOSTS[site]: make(self.sessions[site].database) for site, make in apps.items()}
+        style = "site.css" if ground == "practice" else "webarena.css"
+        guarded = {site: REPLICA_HOSTS[site] for site in apps if login and site in FORMS}
+        self.walls = {s: LoginWall(self._apps[host], s, login_seconds, style) for s, host in guarded.items()}
+        self._apps |= {host: self.walls[site] for site, host in guarded.items()}
         self.hosts = list(self._apps)
         self._server = None
 
@@ -98,7 +110,11 @@ class SiteServer:
         if host not in self._apps:
             start_response("404 Not Found", [("Content-Type", "text/plain")])
             return [f"No site called {host}; there are: {', '.join(self.hosts)}".encode()]
-        return self._apps[host](environ, start_response)
+
+        def start(status: str, headers: list, *rest: object) -> object:
+            return start_response(status, [*headers, NO_SCRIPTS], *rest)
+
+        return self._apps[host](environ, start)
 
     def start(self) -> SiteServer:
         """Listen in a background thread. Raises OSError that names the port when it is taken."""
@@ -117,6 +133,11 @@ class SiteServer:
             sessions.drop(session)
 
     drop = reset
+
+    def expire_logins(self) -> None:
+        """End all logins now, as the real sites do after a while."""
+        for wall in self.walls.values():
+            wall.expire()
 
     def close(self) -> None:
         """Stop listening."""

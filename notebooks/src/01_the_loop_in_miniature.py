@@ -164,8 +164,9 @@ print("\n--- reply ---\n" + example.reply)
 # model that says "nothing changes"?*
 
 # %%
+from dynaweb_lite.fidelity import fidelity
 from dynaweb_lite.language_model import LanguageModel
-from dynaweb_lite.world_model import WorldModel, fidelity
+from dynaweb_lite.world_model import WorldModel
 
 adapted = LanguageModel.load(ASSETS / "tiny-base", ASSETS / "world-model")
 world_lm = adapted.merged()  # adapter folded into the weights: faster

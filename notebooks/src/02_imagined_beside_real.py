@@ -171,7 +171,7 @@ side_by_side(real, imagined, before=before)
 # two scores of "nothing changes": F1 over all lines, and over changed lines.*
 
 # %%
-from dynaweb_lite.world_model import score_transition
+from dynaweb_lite.fidelity import score_transition
 
 
 def lines(page):
@@ -215,8 +215,9 @@ for name, guess in (("world model", imagined), ("nothing changes", before)):
 
 # %%
 from dynaweb_lite.explore import RandomExplorer, transitions_of
+from dynaweb_lite.fidelity import fidelity
 from dynaweb_lite.trajectory import load_trajectories
-from dynaweb_lite.world_model import fidelity, pair_key
+from dynaweb_lite.world_model import pair_key
 
 explorer = RandomExplorer(seed=2024)
 walks = rollout(explorer, web, tasks[:8], 8, source="exploration")
@@ -269,7 +270,7 @@ Image(str(picture), width=640)
 # kernel.
 
 # %%
-from dynaweb_lite.views import Stepper
+from dynaweb_lite.interactive import Stepper
 
 Stepper(trips["comment"])
 

@@ -1,12 +1,38 @@
-from flask import Flask
+"""One Stop Market, a light replica of WebArena's shop (Magento with its Luma theme) and of its URL layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Flask, redirect
+
+from dynaweb_lite.sites.webarena import (
+    shopping_account,
+    shopping_catalog,
+    shopping_checkout,
+    shopping_orders,
+    shopping_rest,
+    shopping_reviews,
+)
+from dynaweb_lite.sites.webarena.shopping_page import FILTERS, render
+
+PARTS = (shopping_catalog, shopping_reviews, shopping_checkout, shopping_account, shopping_orders, shopping_rest)
 
 
-def make_app(database):
+def make_app(database: Callable) -> Flask:
+    """The shop's application; `database()` is a context manager that yields the session's database."""
     app = Flask(__name__)
+    app.jinja_env.filters.update(FILTERS)
+    for part in PARTS:
+        part.add_routes(app, database)
 
-    @app.get("/")
-    @app.get("/admin/")
-    def home():
-        return "<title>shopping</title><h1>shopping</h1>"
+    @app.errorhandler(404)
+    def missing(_error):
+        with database() as db:
+            return render(db, "missing", "404 Not Found"), 404
+
+    @app.errorhandler(405)
+    def not_a_page(_error):
+        return redirect("/")
 
     return app
