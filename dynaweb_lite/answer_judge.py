@@ -7,6 +7,7 @@ them such tasks are not scorable, and are counted as that, never as failed.
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -104,7 +105,7 @@ class AnswerJudge:
                 said = f"status {error.code}"
                 if error.code not in RETRIED:
                     break
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 said = str(getattr(error, "reason", error)) or type(error).__name__
             except (ValueError, LookupError, TypeError):
                 said = "an answer in another form than a chat completion"

@@ -7,12 +7,10 @@ of two places, a transition or a reason, so the table's counts add up to the row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dynaweb_lite.actions import Action, ActionError, parse_action
-from dynaweb_lite.observation import Observation
 from dynaweb_lite.trajectory import Trajectory, Transition
 from dynaweb_lite.webarena_tree import ImportedPage
 
@@ -99,11 +97,3 @@ def place_action(action: Action, page: ImportedPage) -> Action | Reason:
     if key in page.ids:
         return Action(action.kind, page.ids[key], action.text, action.press_enter)
     return Reason.HIDDEN if key in page.hidden else Reason.ABSENT
-
-
-def whole_trajectory(
-    task: str, goal: str, steps: Sequence[tuple[Observation, str, str]], answer: str, provenance: dict
-) -> Trajectory:
-    """An expert trajectory of (page, action, thought) steps, of which the last is the stop: reward 1 (paper, section
-    3.3: expert trajectories count as successes)."""
-    raise NotImplementedError

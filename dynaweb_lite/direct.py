@@ -59,7 +59,7 @@ class DirectEpisode:
         """Do an action, those on tabs included. Returns why it did nothing, or an empty string."""
         match action.kind:
             case "new_tab":
-                self.tabs.append(Tab(self.client, self.hosts))
+                self.tabs.append(Tab.blank(self.client, self.hosts))
                 self.current = len(self.tabs) - 1
             case "tab_focus":
                 if int(action.text) >= len(self.tabs):

@@ -39,6 +39,7 @@ from dynaweb_lite.html_page import Page, parse
 from dynaweb_lite.page_reader import read_json
 
 MAX_REDIRECTS = 20
+BLANK = "about:blank"
 
 
 def not_allowed(host: str) -> str:
@@ -62,9 +63,16 @@ class Tab:
     def __init__(self, client: Client, hosts: Sequence[str]) -> None:
         self.client, self.hosts = client, hosts
         self.opened: list[Tab] = []
-        self.page = Page("about:blank", html.document_fromstring("<body></body>"))
+        self.page = Page(BLANK, html.document_fromstring("<body></body>"))
         self.history: list[Visit] = []
         self.position = -1
+
+    @classmethod
+    def blank(cls, client: Client, hosts: Sequence[str]) -> Tab:
+        """A tab as a person opens it: its empty page stands in its history."""
+        tab = cls(client, hosts)
+        tab.history, tab.position = [Visit(BLANK)], 0
+        return tab
 
     def open(self, url: str, data: bytes | None = None, from_form: bool = False) -> str:
         """Go to a URL, with `data` by POST. Returns why it cannot be, or an empty string.
@@ -89,6 +97,8 @@ class Tab:
 
     def fetch(self, url: str, data: bytes | None = None) -> Page:
         """The page behind a URL, redirects followed."""
+        if url == BLANK:
+            return Page(BLANK, html.document_fromstring("<body></body>"))
         for _ in range(MAX_REDIRECTS):
             split = urlsplit(url)
             response = self.client.open(

@@ -95,9 +95,7 @@ class _Parser:
             end = match.end()
 
     def error(self) -> LocatorError:
-        return LocatorError(
-            f"cannot read the locator {self.text!r}: only reading elements, text and attributes is known"
-        )
+        return LocatorError(f"cannot read the locator {self.text!r}: it does more than read elements and text")
 
     def whole(self) -> list:
         tree = self.either()

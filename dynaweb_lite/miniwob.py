@@ -24,6 +24,7 @@ from dynaweb_lite.actions import ELEMENT_KINDS, Action
 from dynaweb_lite.browser import RealWeb
 from dynaweb_lite.episode import Episode
 from dynaweb_lite.observation import Observation, one_line
+from dynaweb_lite.sites.server import CONNECTIONS
 from dynaweb_lite.tasks import Task, TaskError
 from dynaweb_lite.worlds import WorldStep
 
@@ -133,7 +134,8 @@ class PageServer:
         self._server: Any = None
 
     def start(self) -> PageServer:
-        self._server = create_server(self.app, host="127.0.0.1", port=0, threads=8)
+        limits = {"threads": 8, "connection_limit": CONNECTIONS, "asyncore_use_poll": True}
+        self._server = create_server(self.app, host="127.0.0.1", port=0, **limits)
         self.port = self._server.effective_port
         threading.Thread(target=self._server.run, daemon=True, name="miniwob").start()
         return self

@@ -123,11 +123,13 @@ def score(
     With a `path`, finished tasks are kept there (JSONL) and not played again: a killed run goes on where it was.
     Episodes that broke down with the browser are played once more; what fails again keeps its `error`.
     Tasks that the world cannot score are not played, and what the judge could not score is played again next time.
-    Use one path for one policy. Raises TaskError when there are no tasks.
+    What another evaluator scored is played anew. Use one path for one policy. Raises TaskError when there are no tasks.
     """
     if not tasks:
         raise TaskError("no tasks to score: the split is empty, or the filter left none")
-    done = {i: r for i, r in (load_results(path) if path else {}).items() if not r.not_scorable}
+    name = evaluator_of(world)
+    done = load_results(path) if path else {}
+    done = {i: r for i, r in done.items() if not r.not_scorable and (r.evaluator or "right") == (name or "right")}
     if left_out := unscorable(world, [t for t in tasks if t.task_id not in done]):
         done.update(left_out)
         if path:
@@ -150,9 +152,14 @@ def score(
     return [done[t.task_id] for t in tasks]
 
 
+def evaluator_of(world: World) -> str:
+    """The name of the world's evaluator; empty for imagined worlds and MiniWoB++, which reward by themselves."""
+    return getattr(getattr(world, "evaluator", None), "name", "")
+
+
 def unscorable(world: World, tasks: Sequence[Task]) -> dict[int | str, Result]:
     """Results of those tasks that the world's evaluator cannot score, whatever an agent does, by task id."""
-    evaluator = getattr(world, "evaluator", None)  # imagined worlds and MiniWoB++ have none: they reward by themselves
+    evaluator = getattr(world, "evaluator", None)
     reasons = {t: evaluator.why_not(t) for t in tasks} if evaluator else {}
     blank = {"success": 0, "steps": 0, "answer": "", "error": "", "seconds": 0.0}
     return {
@@ -167,8 +174,9 @@ def score_batch(policy: Policy, world: World, tasks: Sequence[Task], max_steps: 
     began = time.monotonic()
     episodes = rollout(policy, world, tasks, max_steps)
     seconds = (time.monotonic() - began) / len(tasks)
-    evaluator = getattr(getattr(world, "evaluator", None), "name", "")
-    return [result_of(task, episode, seconds, evaluator) for task, episode in zip(tasks, episodes, strict=True)]
+    return [
+        result_of(task, episode, seconds, evaluator_of(world)) for task, episode in zip(tasks, episodes, strict=True)
+    ]
 
 
 def result_of(task: Task, episode: Trajectory, seconds: float, evaluator: str = "") -> Result:

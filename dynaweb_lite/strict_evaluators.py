@@ -42,7 +42,7 @@ def must_include(reference: str, text: str, tokenize: bool = False) -> bool:
     """Whether the text holds the reference; as a token, if `tokenize` and the reference has one character."""
     reference, text = clean_answer(reference), clean_answer(text)
     if tokenize and len(reference) == 1 and not reference.isspace():
-        return reference != '"' and any(is_token(text, i) for i in range(len(text)) if text[i] == reference)
+        return any(is_token(text, i) for i in range(len(text)) if text[i] == reference)
     return reference in text
 
 

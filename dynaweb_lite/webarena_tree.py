@@ -61,7 +61,8 @@ class ImportedPage:
 def read_tree(text: str, url: str = "", title: str = "", max_elements: int = MAX_ELEMENTS) -> ImportedPage:
     """Read a tree of WebArena or BrowserGym, or a page in our own form.
 
-    `url` and `title` hold where the text has none of its own. Raises ObservationError when no element can be read.
+    `url` wins over the tree's own; `title` holds where the tree has none. Raises ObservationError when no element can
+    be read.
     """
     if own := _in_our_form(text):
         return ImportedPage(own, {str(e.id): e.id for e in own.elements})

@@ -23,7 +23,8 @@ ITEMS = range(1, 9)
 """Products and posts that are written to; few, so that contexts write to the same ones."""
 
 SEND = """async calls => {
-  for (const [url, form] of calls) await fetch(url, {method: "POST", body: new URLSearchParams(form), redirect: "manual"});
+  for (const [url, form] of calls)
+    await fetch(url, {method: "POST", body: new URLSearchParams(form), redirect: "manual"});
 }"""
 READ = "urls => Promise.all(urls.map(url => fetch(url).then(answer => answer.text())))"
 

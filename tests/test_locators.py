@@ -295,7 +295,7 @@ def test_prep_actions_click_and_nothing_else(real):
 
 
 LAYOUT = """<!doctype html><title>Layout</title><style>.f{display:flex} .n { display: none }
-.g, b.q {display:inline-grid} @media print { .f {display:none} } label.h{display:grid} 
+.g, b.q {display:inline-grid} @media print { .f {display:none} } label.h{display:grid}
 div.f.b { display: block } .f.b > i { display: block }
 </style><body><div>a <select><option>One</option><option selected>Two
  x</option></select> b</div>

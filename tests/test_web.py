@@ -2,19 +2,24 @@
 
 import asyncio
 import random
+import socket
 import threading
+import time
+from dataclasses import replace
 
 import pytest
-from flask import Flask, redirect, request
+from flask import Flask, Response, redirect, request
 from waitress.server import create_server
 
 from dynaweb_lite.browser import RealWeb
 from dynaweb_lite.chromium import BrowserError, find_chromium
+from dynaweb_lite.chromium_reader import visible_text
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.explore import RandomExplorer, collect, transitions_of
 from dynaweb_lite.observation import parse_observation
 from dynaweb_lite.sites import SiteServer
-from dynaweb_lite.tasks import Task
+from dynaweb_lite.sites.webarena import MODULES
+from dynaweb_lite.tasks import Task, replica_urls
 from dynaweb_lite.trajectory import Trajectory, load_trajectories
 
 KITCHEN = """<html><head><title>Kitchen  sink</title></head><body><header><a href="/">Home</a>
@@ -210,6 +215,65 @@ def test_a_random_walk_on_the_replicas_reads_the_same(host):
         assert len(urls) > 8
 
 
+@pytest.fixture(scope="module")
+def ground():
+    """WebArena's replicas in both worlds."""
+    server = SiteServer(ground="webarena")
+    with server, RealWeb(server, contexts=1) as real:
+        yield real, DirectWeb(server)
+
+
+@pytest.mark.parametrize("site", MODULES)
+def test_a_random_walk_on_webarenas_replicas_reads_the_same(ground, site):
+    (real, direct), explorer, urls = ground, RandomExplorer(site, odd_share=0.3), set()
+    start = Task(site, (site,), replica_urls()[site] + "/", "Look around", {"eval_types": []})
+    page, other = real.reset([start])[0], direct.reset([start])[0]
+    for step in range(30):
+        assert page.text == other.text, f"step {step}"
+        urls.add(page.url)
+        if step % 5 == 0:
+            shown = real.worker.run(visible_text(real.episodes[0].tab.page))
+            assert shown.split() == direct.episodes[0].tab.page.text().split(), page.url
+        action = str(explorer.decide(episode(step), page))
+        page, other = real.step([action])[0].observation, direct.step([action])[0].observation
+    assert len(urls) > 4
+
+
+TABS = [
+    "new_tab",
+    "goto [http://sink.test/a]",
+    "go_back",
+    "go_forward",
+    "click link 'Back'",
+    "tab_focus [1]",
+    "click link 'A & B'",
+    "go_back",
+    "tab_focus [0]",
+    "click link 'Back'",
+    "new_tab",
+    "tab_focus [7]",
+    "goto [http://elsewhere.example/]",
+    *["close_tab"] * 6,
+    "click link 'A & B'",
+]
+
+
+def test_tabs_read_the_same_in_both_worlds(site, real):
+    direct = DirectWeb(site, max_elements=100)
+    starts = replace(task(), start_url="http://sink.test/one |AND| http://sink.test/ |AND| http://sink.test/three")
+    page, other = real.reset([starts])[0], direct.reset([starts])[0]
+    assert page.text == other.text and page.tab == 0 and [t for _, t, _ in page.other_tabs] == ["Kitchen sink", "three"]
+    for line in TABS:
+        kind, _, name = line.partition(" ")
+        action = f"click [{pick(page, name)}]" if kind == "click" else line
+        page, other = real.step([action])[0].observation, direct.step([action])[0].observation
+        assert page.text == other.text, line
+    page, other = real.reset([task("/tricks")])[0], direct.reset([task("/tricks")])[0]
+    for action in (f"click [{pick(page, 'link')}]", "go_back", "close_tab", "close_tab"):
+        page, other = real.step([action])[0].observation, direct.step([action])[0].observation
+        assert page.text == other.text, action
+
+
 def episode(steps):
     """An episode of so many steps, of which only the number matters."""
     return Trajectory(0, "", steps=[None] * steps)
@@ -361,3 +425,161 @@ def test_the_explorer_visits_more_than_a_handful_of_pages_and_acts_oddly():
     assert len(urls) > 20
     assert ("type", "searchbox", False, True) in kinds and ("type", "searchbox", True, False) in kinds
     assert any(role == "StaticText" for _, role, *_ in kinds) and ("go_back", "", False, True) in kinds
+
+
+RUDE = """<title>Rude</title><h1>Rude</h1><a href="/never">Never</a><a href="/trickle">Trickle</a><a href="/file">File</a>
+<a href="/off">Off</a><a href="/dead">Dead</a><a href="/two" target="_blank">Tab</a>
+<a href="/never" target="_blank">Late tab</a><a href="/off" target="_blank">Off tab</a>
+<button onclick="alert('a')">Alert</button><button onclick="document.title = confirm('c')">Confirm</button>
+<button onclick="document.title = prompt('p')">Prompt</button>
+<button onclick="onbeforeunload = e => e.preventDefault(); document.title = 'Guarded'">Guard</button>
+<button onclick="location = '/off'">Script</button><button onclick="window.open('OFF/two')">Open off</button>
+<button onclick="fetch('OFF/two').catch(() => 0).then(answer => document.title = answer ? 'reached' : 'blocked')">Fetch
+</button><button onclick="window.close()">Close</button>"""
+
+
+class Rude(Site):
+    """A site that does what real ones do to agents, or worse. Its pages that never come do so when it closes."""
+
+    hosts = ["own.localhost"]
+
+    def __init__(self):
+        self.app, self.server, self.port, self.asked, self.over = Flask(__name__), None, 0, [], threading.Event()
+        self.unbound = socket.socket()
+        self.unbound.bind(("127.0.0.1", 0))  # listens to nobody
+        own, port = self.app, self.unbound.getsockname()[1]
+        own.before_request(lambda: self.asked.append(request.host.split(":")[0]))
+
+        def trickle():
+            yield "<title>Trickle</title><h1>first</h1>"
+            while not self.over.wait(0.2):
+                yield "<p>more</p>"
+
+        image, zipped = {"Content-Type": "image/png"}, {"Content-Type": "application/zip"}
+        zipped["Content-Disposition"] = "attachment; filename=x.zip"
+        pages = {
+            "/": lambda: RUDE.replace("OFF", f"http://off.localhost:{self.port}"),
+            "/off": lambda: redirect(f"http://off.localhost:{self.port}/two"),
+            "/dead": lambda: redirect(f"http://own.localhost:{port}/"),
+            "/two": lambda: "<title>two</title>",
+            "/never": lambda: str(self.over.wait()),
+            "/trickle": lambda: Response(trickle()),
+            "/file": lambda: (b"x", zipped),
+            "/dialogs": lambda: "<title>ok</title><script>alert(1); confirm(2)</script>",
+            "/busy": lambda: "<title>busy</title><a href='/slow'>Slow</a><img src='/image' alt=''>",
+            "/slow": lambda: time.sleep(1) or "<title>slow</title>",
+            "/image": lambda: time.sleep(0.5) or (b"x", image),
+        }
+        for path, page in pages.items():
+            own.add_url_rule(path, path, page)
+
+    def start(self):
+        if self.server is None:
+            self.server = create_server(self.app, host="127.0.0.1", port=0, threads=40)
+            self.port = int(self.server.effective_port)
+            threading.Thread(target=self.server.run, daemon=True).start()
+        return self
+
+    def drop(self, session):
+        pass
+
+    def task(self, path="/", port=None):
+        url = f"http://own.localhost:{port or self.port}{path}"
+        return Task(url, ("own",), url, "x", {"eval_types": ["url_match"], "reference_url": url}, require_login=False)
+
+
+@pytest.fixture(scope="module")
+def rude():
+    site = Rude().start()
+    yield site
+    site.over.set()
+
+
+UNREACHED = "host not allowed: off.localhost"
+RUDENESS = {
+    "Never": ("no answer within 3 seconds", "Rude"),
+    "Trickle": ("no answer within 3 seconds", "Trickle"),
+    "File": ("a download was refused: x.zip", "Rude"),
+    "Off": (UNREACHED, "Rude"),
+    "Dead": ("host not allowed: own.localhost:", "Rude"),
+    "Tab": ("", "two"),
+    "Late tab": ("no answer within 3 seconds", "Rude"),
+    "Off tab": (UNREACHED, "Rude"),
+    "Alert": ("dismissed a dialog: a", "Rude"),
+    "Confirm": ("dismissed a dialog: c", "false"),
+    "Prompt": ("dismissed a dialog: p", "null"),
+    "Guard": ("", "Guarded"),
+    "Script": (UNREACHED, "Rude"),
+    "Open off": (UNREACHED, "Rude"),
+    "Fetch": ("", "blocked"),
+    "Close": ("the page closed its own tab", "Rude"),
+}
+"""What a click leads to on a live site: the error that the agent is told, and the title of the page that it sees."""
+
+
+def click_on(page, name):
+    return f"click [{next(e.id for e in page.elements if e.name == name)}]"
+
+
+def test_rude_pages_become_errors_that_the_agent_is_told_and_the_run_goes_on(rude):
+    with RealWeb(step_timeout_seconds=3) as web:
+        pages = web.reset([rude.task() for _ in RUDENESS])
+        steps = web.step([click_on(page, name) for page, name in zip(pages, RUDENESS, strict=True)])
+        for (name, (error, title)), step in zip(RUDENESS.items(), steps, strict=True):
+            told = step.observation.last_action_error
+            assert told.startswith(error) and bool(told) == bool(error), (name, told)
+            assert step.observation.title == title and step.truncated == (name == "Close"), name
+        assert "off.localhost" not in rude.asked
+        again = web.step([f"goto [http://own.localhost:{rude.port}/two]"] * len(steps))
+        assert [s.observation.title for s in again] == ["two"] * (len(steps) - 1) + ["Rude"]
+        told = {name: s.observation.last_action_error for name, s in zip(RUDENESS, again, strict=True)}
+        assert {name for name, error in told.items() if error} == {"Guard", "Close"}
+        assert "left a page that asked whether to leave it" in told["Guard"]
+
+
+def test_start_pages_that_do_not_open_end_their_own_episodes_only(rude):
+    tasks = [rude.task(path) for path in ("/", "/never", "/trickle", "/file", "/off", "/dialogs")]
+    tasks.append(rude.task(port=rude.unbound.getsockname()[1]))
+    with RealWeb(step_timeout_seconds=3) as web:
+        pages = web.reset(tasks)
+        assert [page.title for page in pages] == ["Rude", "", "", "", "", "ok", ""]
+        assert "dismissed a dialog: 1; dismissed a dialog: 2" in pages[5].last_action_error
+        reasons = ("no answer within 3", "no answer within 3", "Download", UNREACHED, "CONNECTION_REFUSED")
+        for page, reason in zip([*pages[1:5], pages[6]], reasons, strict=True):
+            assert "did not open: " in page.last_action_error and reason in page.last_action_error
+        steps = web.step([click_on(pages[0], "Tab")] + ["go_back"] * 6)
+        assert [s.truncated for s in steps] == [False, True, True, True, True, False, True]
+        assert all(s.info["error"] == p.last_action_error for s, p in zip(steps, pages, strict=True) if s.truncated)
+        assert web.reset(tasks[:1])[0].title == "Rude"
+
+
+def test_what_one_episode_leaves_half_done_does_not_reach_the_next(rude):
+    """A guarded page, open tabs, and a tab that is still to come: each in a context that is used again or replaced."""
+    tasks = [Task(0, ("own",), "http://own.localhost/", "x", {"eval_types": []})] * 3
+    with RealWeb(rude, contexts=3, step_timeout_seconds=8) as web:
+        page, contexts = web.reset(tasks)[0], [episode.context for episode in web.episodes]
+        steps = web.step([click_on(page, name) for name in ("Guard", "Tab", "Late tab")])
+        assert "did not load within" in steps[2].observation.last_action_error
+        pages = web.reset(tasks)
+        assert [(p.title, p.other_tabs, p.last_action_error) for p in pages] == [("Rude", (), "")] * 3
+        assert [e.context is c for e, c in zip(web.episodes, contexts, strict=True)] == [True, True, False]
+
+
+def test_a_click_waits_for_its_own_page_though_the_one_before_is_still_loading(rude):
+    with RealWeb(rude, contexts=1) as web:
+        page = web.reset([Task(0, ("own",), "http://own.localhost/busy", "x", {"eval_types": []})])[0]
+        assert web.step([click_on(page, "Slow")])[0].observation.title == "slow"
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_replicas(site, monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with RealWeb(site, contexts=1) as web:
+        assert web.reset([task("/two")])[0].title == "two"
+
+
+def test_addresses_that_are_none_are_refused(real):
+    real.reset([task("/two")])
+    for url in ("http://[", "javascript:alert(1)", "file:///etc/passwd", "http://sink.test:99999/", "data:text/html,x"):
+        step = real.step([f"goto [{url}]"])[0]
+        assert "host not allowed" in step.observation.last_action_error and step.observation.title == "two", url

@@ -10,9 +10,9 @@ from werkzeug.test import Client
 
 from dynaweb_lite.accessibility import HtmlReader, read_page
 from dynaweb_lite.sites import SiteServer
-from dynaweb_lite.sites.webarena.gitlab_content import make_database
-from dynaweb_lite.sites.webarena.gitlab_pages import markdown, slug, valid_date
-from dynaweb_lite.sites.webarena.gitlab_tasks import TEMPLATES
+from dynaweb_lite.sites.webarena.gitlab.content import make_database
+from dynaweb_lite.sites.webarena.gitlab.pages import markdown, slug, valid_date
+from dynaweb_lite.sites.webarena.gitlab.tasks import TEMPLATES
 
 BASE = "http://git.test"
 A11Y = "/a11yproject/a11yproject.com"

@@ -14,14 +14,19 @@ from werkzeug.test import Client
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.scripted import ScriptPolicy
 from dynaweb_lite.sites import SiteServer
-from dynaweb_lite.sites.webarena import homepage, homepage_content, maps, maps_content, wikipedia, wikipedia_content
 from dynaweb_lite.sites.webarena.generator import generate_tasks, load_templates
-from dynaweb_lite.sites.webarena.homepage_calculator import CalculationError, calculate
-from dynaweb_lite.sites.webarena.maps_geo import format_distance, format_time, metres_between, offset
-from dynaweb_lite.sites.webarena.maps_picture import View, draw, view_around
-from dynaweb_lite.sites.webarena.maps_places import words_of
-from dynaweb_lite.sites.webarena.maps_routes import find_route, length_and_time, seconds_for
-from dynaweb_lite.sites.webarena.maps_search import find_place, search, where
+from dynaweb_lite.sites.webarena.homepage import app as homepage
+from dynaweb_lite.sites.webarena.homepage import content as homepage_content
+from dynaweb_lite.sites.webarena.homepage.calculator import CalculationError, calculate
+from dynaweb_lite.sites.webarena.maps import app as maps
+from dynaweb_lite.sites.webarena.maps import content as maps_content
+from dynaweb_lite.sites.webarena.maps.geo import format_distance, format_time, metres_between, offset
+from dynaweb_lite.sites.webarena.maps.picture import View, draw, view_around
+from dynaweb_lite.sites.webarena.maps.places import words_of
+from dynaweb_lite.sites.webarena.maps.routes import find_route, length_and_time, seconds_for
+from dynaweb_lite.sites.webarena.maps.search import find_place, search, where
+from dynaweb_lite.sites.webarena.wikipedia import app as wikipedia
+from dynaweb_lite.sites.webarena.wikipedia import content as wikipedia_content
 from dynaweb_lite.worlds import rollout
 
 CMU, MUSIC_HALL = "/relation/2279034", "/way/154257484"

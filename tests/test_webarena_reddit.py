@@ -15,12 +15,12 @@ from dynaweb_lite.accessibility import HtmlReader, page_lines
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.webarena.generator import KINDS, generate_tasks
-from dynaweb_lite.sites.webarena.reddit import make_app
-from dynaweb_lite.sites.webarena.reddit_content import NOW, USER, make_database
-from dynaweb_lite.sites.webarena.reddit_queries import HISTORY_PAGE, PAGE, list_submissions, search, thread
-from dynaweb_lite.sites.webarena.reddit_tasks import TEMPLATES
-from dynaweb_lite.sites.webarena.reddit_text import ago, counted, host, picture
-from dynaweb_lite.sites.webarena.reddit_words import slugify
+from dynaweb_lite.sites.webarena.reddit.app import make_app
+from dynaweb_lite.sites.webarena.reddit.content import NOW, USER, make_database
+from dynaweb_lite.sites.webarena.reddit.queries import HISTORY_PAGE, PAGE, list_submissions, search, thread
+from dynaweb_lite.sites.webarena.reddit.tasks import TEMPLATES
+from dynaweb_lite.sites.webarena.reddit.text import ago, counted, host, picture
+from dynaweb_lite.sites.webarena.reddit.words import slugify
 from dynaweb_lite.verify import play
 from dynaweb_lite.webarena_tasks import SOLUTIONS
 

@@ -11,9 +11,9 @@ from lxml import html
 from werkzeug.test import Client
 
 from dynaweb_lite.accessibility import HtmlReader, page_lines
-from dynaweb_lite.sites.webarena.shopping import make_app
-from dynaweb_lite.sites.webarena.shopping_catalog import ON_PAGE, price_range, words
-from dynaweb_lite.sites.webarena.shopping_content import make_database
+from dynaweb_lite.sites.webarena.shopping.app import make_app
+from dynaweb_lite.sites.webarena.shopping.catalog import ON_PAGE, price_range, words
+from dynaweb_lite.sites.webarena.shopping.content import make_database
 
 CLARKS, CANDLES = "/clarks-men-s-tunsil-lane-oxford.html", "/video-games/playstation-4/accessories.html"
 ADMIN = {"username": "admin", "password": "admin1234"}

@@ -10,11 +10,11 @@ from werkzeug.test import Client
 
 from dynaweb_lite.accessibility import HtmlReader, page_lines
 from dynaweb_lite.sites.server import SESSION_COOKIE, Sessions
-from dynaweb_lite.sites.webarena.shopping_admin import make_app
-from dynaweb_lite.sites.webarena.shopping_admin_content import make_database
-from dynaweb_lite.sites.webarena.shopping_admin_orders import read_region
-from dynaweb_lite.sites.webarena.shopping_admin_pages import parse_amount, parse_date, short_date
-from dynaweb_lite.sites.webarena.shopping_admin_tasks import TEMPLATES
+from dynaweb_lite.sites.webarena.shopping_admin.app import make_app
+from dynaweb_lite.sites.webarena.shopping_admin.content import make_database
+from dynaweb_lite.sites.webarena.shopping_admin.orders import read_region
+from dynaweb_lite.sites.webarena.shopping_admin.pages import parse_amount, parse_date, short_date
+from dynaweb_lite.sites.webarena.shopping_admin.tasks import TEMPLATES
 
 HOST = "http://shop-admin.test"
 SESSIONS = Sessions("webarena", "shopping_admin", 0)

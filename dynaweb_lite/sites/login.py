@@ -21,6 +21,8 @@ ACCOUNTS = {
     "gitlab": ("byteblaze", "hello1234"),
 }
 """WebArena's public accounts: (user name, password) of each site that has a login."""
+OPEN = ("/static/", "/rest/")
+"""What needs no login: style sheets, and an interface that asks for a token of its own."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class LoginWall:
     def __call__(self, environ: dict, start_response: Callable) -> Iterable[bytes]:
         asked = Request(environ)
         login_page = asked.path.rstrip("/") in (self.form.path.rstrip("/"), self.form.sign_out.rstrip("/"))
-        if asked.path.startswith("/static/") or (self._is_member(asked) and (asked.path == "/" or not login_page)):
+        if asked.path.startswith(OPEN) or (self._is_member(asked) and (asked.path == "/" or not login_page)):
             return self.app(environ, start_response)
         return self.pages(environ, start_response)
 

@@ -28,6 +28,8 @@ SESSION_COOKIE = "dynaweb_session"
 NO_SCRIPTS = ("Content-Security-Policy", "script-src 'none'")
 """Replicas run no scripts, and browsers are told so: a page can leave nothing in a browser but cookies."""
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a short queue is no news
+CONNECTIONS = 900
+"""A context keeps up to six connections open to each site; a server that takes no more of them hangs all contexts."""
 GROUNDS = ("practice", "webarena")
 PRACTICE: dict[str, Callable[[Callable], Flask]] = {"shopping": shop_app, "reddit": forum_app}
 
@@ -120,7 +122,14 @@ class SiteServer:
         """Listen in a background thread. Raises OSError that names the port when it is taken."""
         if self._server is None:
             try:
-                self._server = create_server(self.app, host="127.0.0.1", port=self.port, threads=8)
+                self._server = create_server(
+                    self.app,
+                    host="127.0.0.1",
+                    port=self.port,
+                    threads=8,
+                    connection_limit=CONNECTIONS,
+                    asyncore_use_poll=True,
+                )
             except OSError as error:
                 raise OSError(f"port {self.port} is taken: choose another, or 0 for any free one") from error
             self.port = self._server.effective_port

@@ -1,8 +1,8 @@
 """Replicas of WebArena's six applications and its home page, rich enough for WebArena's own tasks.
 
-For each site: `<site>.py` the application, `<site>_content.py` what it shows as a function of a seed (seed 0 holds the
-facts that WebArena's tasks ask for), `<site>_tasks.py` templates of further tasks, `solutions/<site>.json` the real
-tasks that run here, each with a solution and a plausible mistake, and templates/<site>/ its pages.
+A folder for each site: `app.py` the application, `content.py` what it shows as a function of a seed (seed 0 holds the
+facts that WebArena's tasks ask for), `tasks.py` templates of further tasks. Beside them templates/<site>/, its pages,
+and solutions/<site>.json, the real tasks that run here, each with a solution and a plausible mistake.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODULES = {
     "wikipedia": "wikipedia",
     "homepage": "homepage",
 }
-"""Each site of WebArena, and the stem of the modules that replicate it."""
+"""Each site of WebArena, and the folder that replicates it."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,14 @@ class Site:
 def load_sites() -> dict[str, Site]:
     """All replicas by site; imported when first asked for."""
     sites = {}
-    for site, stem in MODULES.items():
-        app = importlib.import_module(f"{__name__}.{stem}").make_app
-        sites[site] = Site(app, importlib.import_module(f"{__name__}.{stem}_content").make_database)
+    for site, folder in MODULES.items():
+        app = importlib.import_module(f"{__name__}.{folder}.app").make_app
+        sites[site] = Site(app, importlib.import_module(f"{__name__}.{folder}.content").make_database)
     return sites
+
+
+def new_app(name: str) -> Flask:
+    """A Flask application whose templates and style sheets lie beside the sites' folders."""
+    from flask import Flask
+
+    return Flask(name, template_folder="../templates", static_folder="../static")

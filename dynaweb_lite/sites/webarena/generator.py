@@ -66,7 +66,7 @@ def address(url: str) -> dict:
 
 
 def content(*targets: tuple[str, str, list[str] | str], url: str = "") -> dict:
-    """Judged by pages, each (url or "last", locator, wanted parts or exact text), and by where to stop if `url` is given."""
+    """Judged by pages, each (url or "last", locator, wanted parts or exact text); `url`: where to stop, if it matters."""
     rows = [
         {"url": page, "locator": locator, "required_contents": _required(wanted)} for page, locator, wanted in targets
     ]
@@ -86,7 +86,7 @@ def load_templates(site: str) -> list[Template]:
     """The templates of a site; none for a site without a module of them."""
     if site == "homepage":
         return []
-    return importlib.import_module(f"dynaweb_lite.sites.webarena.{MODULES[site]}_tasks").TEMPLATES
+    return importlib.import_module(f"dynaweb_lite.sites.webarena.{MODULES[site]}.tasks").TEMPLATES
 
 
 def generate_tasks(seed: int = 0, *splits: str, sites: Sequence[str] = tuple(MODULES)) -> list[Task]:
