@@ -283,8 +283,8 @@ def is_disabled(element: html.HtmlElement) -> bool:
     return element.get("disabled") is not None or any(f.get("disabled") is not None for f in fieldsets)
 
 
-def content_text(element: html.HtmlElement, visible_text: bool = False) -> str:
-    """Text of an element on one line: what names it (with images, without controls), or its innerText."""
+def content_text(element: html.HtmlElement) -> str:
+    """What names an element by its content, on one line: text and images, without controls."""
     parts: list[str] = []
 
     def visit(node: html.HtmlElement) -> None:
@@ -293,9 +293,9 @@ def content_text(element: html.HtmlElement, visible_text: bool = False) -> str:
             if isinstance(child.tag, str) and not is_hidden(child):
                 edge = " " if child.tag in BLOCK_TAGS else ""
                 parts.append(edge)
-                if child.tag == "img" and not visible_text:
+                if child.tag == "img":
                     parts.append(f" {child.get('alt', '')} ")
-                elif child.tag not in ("input", "textarea", "select") or (visible_text and child.tag == "select"):
+                elif child.tag not in ("input", "textarea", "select"):
                     visit(child)
                 parts.append(edge)
             parts.append(child.tail or "")

@@ -13,6 +13,15 @@ from playwright.async_api import Page
 
 from dynaweb_lite.page_reader import read_json
 
+STYLED = """
+() => {
+  const styles = [...document.querySelectorAll("link[rel~=stylesheet]")].filter(link => !link.sheet && !link.disabled);
+  const loaded = styles.map(link => new Promise(done => ["load", "error"].map(e => link.addEventListener(e, done))));
+  return Promise.race([Promise.all(loaded).then(() => null), new Promise(done => setTimeout(done, 1000))]);
+}
+"""
+"""Waits for style sheets, a second at most: without them the text of a page has its line breaks elsewhere."""
+
 ANSWER = """
 tree => {
   const names = new Map();
@@ -61,6 +70,7 @@ async ([url, method, headers, body]) => {
 
 async def answer(page: Page, tree: list) -> Any:
     """The value of a locator on the page. Raises LookupError where its JavaScript would throw."""
+    await page.evaluate(STYLED)
     said = await page.evaluate(ANSWER, tree)
     if "error" in said:
         raise LookupError(said["error"])
@@ -69,6 +79,7 @@ async def answer(page: Page, tree: list) -> Any:
 
 async def visible_text(page: Page) -> str:
     """The text that the page shows."""
+    await page.evaluate(STYLED)
     return await page.evaluate("document.body?.innerText ?? ''")
 
 

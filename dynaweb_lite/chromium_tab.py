@@ -78,6 +78,7 @@ async function(kind, text, hosts) {
 }
 """.replace("SETTLE", SETTLE)
 
+
 class ChromiumTab:
     """A Playwright page and its DevTools session. Made by `ChromiumTab.attach`; used in the browser's thread only."""
 

@@ -1,4 +1,4 @@
-"""Commands: python -m dynaweb_lite quickstart | build-base | setup-browser | sites | tasks."""
+"""Commands: python -m dynaweb_lite quickstart | build-base | setup-browser | world-model | sites | tasks | score."""
 
 from __future__ import annotations
 
@@ -29,6 +29,19 @@ def main(arguments: list[str] | None = None) -> int:
     quick.add_argument("--publish", action="store_true", help="copy the results and the first seed's models to assets/")
     base = commands.add_parser("build-base", help="build the tiny base model from nothing, about half an hour")
     base.add_argument("--out", type=Path, help="folder (default: assets/tiny-base)")
+    model = commands.add_parser("world-model", help="train a world model, or measure it from all sides")
+    model.add_argument("--report", action="store_true", help="the whole study; writes a report")
+    model.add_argument(
+        "--data", help="your transitions or NNetNav's rows: a JSONL or parquet file, or a name on the hub"
+    )
+    model.add_argument(
+        "--form", choices=("edit script", "described"), default="edit script", help="with --data: form of Δ"
+    )
+    model.add_argument("--annotate", action="store_true", help="with --data: a language model writes reason and Δ")
+    model.add_argument("--base", help="with --data: the model to train (default: the tiny base)")
+    model.add_argument("--run", type=Path, help="folder of the run (default: runs/world-model)")
+    model.add_argument("--fresh", action="store_true", help="remove the folder's earlier run first")
+    model.add_argument("--publish", action="store_true", help="with --report: copy the results to assets/")
     commands.add_parser("setup-browser", help="find a Chromium, or install one")
     sites = commands.add_parser("sites", help="serve the replicas for a person to look at")
     sites.add_argument("--ground", choices=("webarena", "practice"), default="webarena", help="which replicas")
@@ -43,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     tasks.add_argument("--ids", type=int, nargs="+", help="only these of WebArena's tasks")
     tasks.add_argument("--direct", action="store_true", help="without a browser: faster, and no proof")
     tasks.add_argument("--trace", action="store_true", help="with --verify: print every page and action")
+    add_score(commands)
     options = parser.parse_args(arguments)
     try:
         return COMMANDS[options.command](options)
@@ -52,6 +66,41 @@ def main(arguments: list[str] | None = None) -> int:
     except known_errors() as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def add_score(commands: argparse._SubParsersAction) -> None:
+    """The command `score` and its options."""
+    parser = commands.add_parser("score", help="play tasks with a policy, and print success rates by site")
+    parser.add_argument(
+        "--tasks",
+        default="practice",
+        metavar="FILE_OR_NAME",
+        help="practice, generated, webarena, webarena-lite, or a file in WebArena's schema (default: practice)",
+    )
+    parser.add_argument(
+        "--policy",
+        default="dynaweb",
+        metavar="FOLDER_OR_NAME",
+        help="an adapter in assets/ or another folder of an adapter or a model; base, expert, random, nothing",
+    )
+    parser.add_argument("--base", help="the model below the adapter (default: assets/tiny-base)")
+    parser.add_argument("--ids", nargs="+", metavar="ID", help="only these tasks")
+    parser.add_argument("--limit", type=positive, metavar="N", help="only the first N tasks")
+    parser.add_argument("--live", action="store_true", help="on your own sites, which WA_* variables name")
+    parser.add_argument("--ground", choices=("practice", "webarena"), help="on replicas, although WA_* are set")
+    parser.add_argument("--strict", choices=("webarena",), default="", help="score as WebArena's own evaluators do")
+    parser.add_argument("--max-steps", type=positive, metavar="N", help="actions an episode may take")
+    parser.add_argument("--contexts", type=positive, default=8, metavar="N", help="episodes side by side (default: 8)")
+    parser.add_argument("--logins", type=Path, metavar="FILE", help="keep the cookies of live logins in this file")
+    parser.add_argument("--run", type=Path, metavar="FOLDER", help="where results are kept (default: in runs/score)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table's rows to this JSON file")
+
+
+def positive(text: str) -> int:
+    """A whole number above 0. Raises ValueError for anything else."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
 
 
 def seed(text: str) -> int:
@@ -68,11 +117,15 @@ def known_errors() -> tuple[type[Exception], ...]:
 
     if "torch" not in sys.modules:
         return BrowserError, TaskError, OSError
+    from dynaweb_lite.endpoint import EndpointError
     from dynaweb_lite.gspo import TrainingDiverged
+    from dynaweb_lite.importers import ImportFailure
     from dynaweb_lite.language_model import ModelError
+    from dynaweb_lite.live import LoginError
     from dynaweb_lite.runs import RunError
 
-    return BrowserError, TaskError, ModelError, RunError, TrainingDiverged, OSError
+    known = (BrowserError, TaskError, ModelError, RunError, LoginError, TrainingDiverged, EndpointError, ImportFailure)
+    return (*known, OSError)
 
 
 def quickstart(options: argparse.Namespace) -> int:
@@ -111,6 +164,14 @@ def setup_browser(_options: argparse.Namespace) -> int:
     return install_chromium.main()
 
 
+def world_model(options: argparse.Namespace) -> int:
+    from dynaweb_lite import world_model_command
+    from dynaweb_lite.presets import TINY
+
+    options.base = options.base or TINY.model
+    return world_model_command.main(options)
+
+
 def serve_sites(options: argparse.Namespace) -> int:
     from dynaweb_lite.sites.serve import serve
 
@@ -124,17 +185,29 @@ def tasks(options: argparse.Namespace) -> int:
     return verify.main(options)
 
 
+def score_tasks(options: argparse.Namespace) -> int:
+    from dynaweb_lite import score_command
+    from dynaweb_lite.presets import TINY
+
+    options.base = options.base or TINY.model
+    return score_command.main(options)
+
+
 STOPPED = {
     "quickstart": "what is done is kept, and the same command goes on from here",
     "build-base": "the model that was there is as it was; a build starts from nothing",
+    "world-model": "what is done is kept, and the same command goes on from here",
     "setup-browser": "run it again to go on",
     "sites": "what was done on the sites is forgotten",
     "tasks": "nothing was written",
+    "score": "what is done is kept, and the same command goes on from here",
 }
 COMMANDS = {
     "quickstart": quickstart,
     "build-base": build_base,
+    "world-model": world_model,
     "setup-browser": setup_browser,
     "sites": serve_sites,
     "tasks": tasks,
+    "score": score_tasks,
 }

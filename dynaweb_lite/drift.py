@@ -16,6 +16,8 @@ from dynaweb_lite.imagined_web import ImaginedWeb
 from dynaweb_lite.observation import Element, Observation
 from dynaweb_lite.tasks import Task
 from dynaweb_lite.trajectory import Trajectory
+from dynaweb_lite.views import Pair
+from dynaweb_lite.world_model import Predictor
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,11 @@ def free_running(walks: Sequence[Trajectory], web: ImaginedWeb, max_dream_steps:
         for i, (walk, step) in enumerate(zip(walks, web.step([a or None for a in actions]), strict=True)):
             if actions[i] is None:
                 continue
+            info = step.info if step else {}
             pages[i] = step.observation if step else pages[i]
-            confidence[i] = min(confidence[i], step.info.get("confidence", 1.0) if step else 1.0)
+            confidence[i] = min(confidence[i], info.get("confidence", 1.0))
             real = walk.steps[k].next_observation
-            score = score_transition(starts[i], real, pages[i], step.info.get("parsed", True) if step else True)
+            score = score_transition(starts[i], real, pages[i], info.get("parsed", True))
             rows.append(DriftStep(i, k + 1, real, pages[i], score, step is None, confidence[i]))
     return rows
 
@@ -87,3 +90,21 @@ def _carried(walk: Trajectory, k: int, page: Observation) -> str | None:
 
 def _task(walk: Trajectory) -> Task:
     return Task(walk.task_id, ("",), "", walk.goal, {})
+
+
+def teacher_forced_pairs(walk: Trajectory, model: Predictor) -> list[Pair]:
+    """A walk as pairs to look at: each page imagined from the real page before it."""
+    made = model.predict([(s.observation, s.action) for s in walk.steps])
+    return [
+        Pair(walk.goal, s.observation, s.action, s.next_observation, p.observation)
+        for s, p in zip(walk.steps, made, strict=True)
+    ]
+
+
+def free_running_pairs(walk: Trajectory, web: ImaginedWeb) -> list[Pair]:
+    """A walk as pairs to look at: each page imagined from the imagined page before it."""
+    dreamt = free_running([walk], web, len(walk.steps))
+    return [
+        Pair(walk.goal, s.observation, s.action, s.next_observation, d.imagined)
+        for s, d in zip(walk.steps, dreamt, strict=False)
+    ]

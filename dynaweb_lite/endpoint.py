@@ -121,7 +121,7 @@ class Endpoint:
         if self.tries < 1 or self.parallel < 1 or self.timeout_seconds <= 0 or self.requests_per_minute < 0:
             raise EndpointError("tries and parallel must be 1 or more, timeout_seconds above 0")
         self._lock = threading.Lock()
-        self._next_start = 0.0
+        self._next_start = self._held_until = 0.0
 
     @classmethod
     def from_environment(cls, prefix: str, **settings: object) -> Endpoint | None:
@@ -246,16 +246,17 @@ class Endpoint:
                 setattr(self.spent, name, getattr(self.spent, name) + number)
 
     def _wait_for_start(self, stopped: threading.Event) -> None:
-        """Starts of requests are spread evenly over the minute."""
+        """Starts of requests are spread evenly over the minute, and none falls into a time that the server barred."""
         with self._lock:
             start = max(time.monotonic(), self._next_start)
             self._next_start = start + (60 / self.requests_per_minute if self.requests_per_minute else 0)
-        stopped.wait(max(0.0, start - time.monotonic()))
+        while (pause := max(start, self._held_until) - time.monotonic()) > 0 and not stopped.wait(pause):
+            pass
 
     def _hold_back(self, seconds: float) -> None:
         """A server that asks one request to wait means all of them."""
         with self._lock:
-            self._next_start = max(self._next_start, time.monotonic() + seconds)
+            self._held_until = max(self._held_until, time.monotonic() + seconds)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -45,6 +45,8 @@ from dynaweb_lite.tasks import SITE_TOKENS, Task, TaskError, base_url, site_urls
 from dynaweb_lite.text_match import alternatives, exact_match, must_include
 
 STRICT_MODES = ("", "webarena")
+GOLD = "GOLD in PRED"
+"""The only rule for addresses that WebArena knows, as its files spell it."""
 PARTS = ("string_match", "url_match", "program_html")
 _MAGENTO_KEY = re.compile(r"/key(?:/[0-9a-f]{16,})?(?=/|$)")
 
@@ -99,6 +101,8 @@ def evaluate(
         if kind == "string_match":
             score *= _string_match(task, checks, answer, judge, is_strict)
         elif kind == "url_match" and is_strict:
+            if (rule := checks.get("url_note", GOLD)) != GOLD:
+                raise NotScorable(f"task {task.task_id}: WebArena does not know the url_note {rule!r}")
             score *= strict_evaluators.url_match(checks["reference_url"], last_page.url)
         elif kind == "url_match":
             score *= url_match(checks["reference_url"], last_page.url, within=_reads_last_page(checks))

@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 
 from dynaweb_lite.cleaning import Cleaned, Reason, place_action, read_action
 from dynaweb_lite.nnetnav import clean_nnetnav
-from dynaweb_lite.observation import Observation, ObservationError
+from dynaweb_lite.observation import Observation, ObservationError, one_line
 from dynaweb_lite.trajectory import Transition
 from dynaweb_lite.webarena_tree import MAX_ELEMENTS, ImportedPage, read_tree
 
@@ -110,6 +110,9 @@ def read_rows(source: Source, split: str = "train") -> Iterator[Mapping | None]:
         yield from source
     elif Path(source).suffix in FILE_TYPES:
         yield from _file_rows(Path(source))
+    elif files := sorted(Path(source).glob(f"{split}*.jsonl")) if Path(source).is_dir() else []:
+        for file in files:  # line by line, so that a damaged line costs no other
+            yield from _file_rows(file)
     else:
         yield from _load(str(source), split)
 
@@ -137,5 +140,5 @@ def _load(name: str, split: str, **arguments: str) -> Iterator[Mapping]:
     try:
         yield from load_dataset(name, split=split, streaming=True, **arguments)
     except (OSError, ValueError) as error:
-        advice = f"cannot read {name!r} ({split}): neither a file or folder here nor a data set that can be reached"
-        raise ImportFailure(f"{advice}: {error}") from error
+        why = f"cannot read {name!r} ({split}) as a file, a folder or a data set of the hub"
+        raise ImportFailure(f"{why}: {one_line(str(error))[:300]}") from error

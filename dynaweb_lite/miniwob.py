@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import json
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -189,8 +190,7 @@ class MiniWobEpisode(Episode):
 
         Raises PlaywrightError when the page's script fails.
         """
-        self.outcome, self.page_errors = Outcome(), ()
-        script = BEGIN.replace("SEED", repr(seed)).replace("LIMIT", str(TIME_LIMIT_MS))
+        script = BEGIN.replace("SEED", json.dumps(seed)).replace("LIMIT", str(TIME_LIMIT_MS))
         goal = one_line(str(await evaluate_script(self.tab.session, script)))
         return goal, await super().observe(max_elements)
 
@@ -281,7 +281,7 @@ class MiniWobWeb(RealWeb):
 
     async def _open(self, episode: Episode, task: Task, url: str) -> Observation:
         """The first page, begun. It is loaded anew, and MiniWoB++ stores nothing outside its pages, so all is clean."""
-        episode.task = task
+        episode.task, episode.outcome, episode.page_errors = task, Outcome(), ()
         if len(episode.context.pages) > 1:
             await episode.clear()
         await episode.put_mouse_away()

@@ -102,8 +102,10 @@ def read_prompt(prompt: str) -> dict[str, str]:
     for match in _HEADING.finditer(text):
         name = "PREVIOUS ACTIONS" if match[1].startswith("PREV") else match[1]
         places.setdefault(name, match)
-    ends = [match.start() for match in list(places.values())[1:]] + [len(text)]
-    return {name: text[match.end() : end].strip("\n ") for (name, match), end in zip(places.items(), ends, strict=True)}
+    ends = [match.start() for match in places.values()][1:] + [len(text)]
+    return {
+        name: text[match.end() : end].strip("\n ") for (name, match), end in zip(places.items(), ends, strict=False)
+    }
 
 
 def _turns(text: str) -> list[str]:

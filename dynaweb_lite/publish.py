@@ -7,13 +7,11 @@ import shutil
 from pathlib import Path
 
 from dynaweb_lite.presets import ASSETS, RESULTS
+from dynaweb_lite.readme import update_readme
 from dynaweb_lite.runs import RunError
-from dynaweb_lite.score import format_table
 
 FILES = ("experts.jsonl", "explorations.jsonl", "results.json", "fidelity.json")
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
-README = ASSETS.parent / "README.md"
-BEGIN, END = "<!-- results: quickstart.json -->\n", "<!-- end of results -->"
 
 
 def publish(folder: Path) -> None:
@@ -41,46 +39,4 @@ def publish(folder: Path) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     shutil.copy2(folder / "results.json", RESULTS / "quickstart.json")
     shutil.copy2(folder / "fidelity.json", RESULTS / "quickstart_fidelity.json")
-    text = README.read_text(encoding="utf-8")
-    README.write_text(with_results(text), encoding="utf-8")
-
-
-def with_results(readme: str) -> str:
-    """The README with its table and provenance written anew from assets/results. Raises ValueError without markers."""
-    if BEGIN not in readme or END not in readme:
-        raise ValueError(f"README.md has no place for results: {BEGIN.strip()} … {END}")
-    head, rest = readme.split(BEGIN)
-    return head + BEGIN + results_section() + END + rest.split(END)[1]
-
-
-def results_section() -> str:
-    """Score table, fidelity in one line, and where the numbers come from."""
-    results = json.loads((RESULTS / "quickstart.json").read_text(encoding="utf-8"))
-    fidelity = json.loads((RESULTS / "quickstart_fidelity.json").read_text(encoding="utf-8"))
-    made, judge = results["made"], fidelity["judge"]
-    kinds = {
-        "all": fidelity,
-        "unseen page and action": fidelity["unseen"],
-        "nothing changes": fidelity["nothing_changes"],
-    }
-    measures = {"changed_f1": "changed-lines F1", "changed_f1_moved": "where pages change", "exact": "page exact"}
-    lines = [f"| world model, one step | n | {' | '.join(measures.values())} |", "| --- | --- | --- | --- | --- |"]
-    for name, found in kinds.items():
-        lines.append(f"| {name} | {found['n']} | " + " | ".join(f"{found[key]:.3f}" for key in measures) + " |")
-    gain = next(row for row in results["rows"] if row["method"] == "dynaweb - sft")
-    by_seed = ", ".join(f"{value:+.3f}" for value in gain["by_seed"])
-    low, high = gain["over_seeds"]
-    return "\n".join(
-        [
-            format_table(results["rows"]),
-            "",
-            f"DynaWeb − SFT by seed: {by_seed}; Student's t over the seeds alone: [{low:+.3f}, {high:+.3f}].",
-            "",
-            *lines,
-            "",
-            f"The judge agrees with the truth on {judge['agreement']:.3f} of {judge['n']} verdicts (false yes "
-            f"{judge['false_positive_rate']:.3f}, false no {judge['false_negative_rate']:.3f}).",
-            f"Made {made['date']} at commit {made['commit']}: preset {made['preset']}, {made['device']}.",
-            "",
-        ]
-    )
+    update_readme()

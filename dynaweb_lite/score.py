@@ -117,19 +117,24 @@ def score(
     batch: int,
     path: str | Path | None = None,
     label: str = "score",
+    on_episodes: Callable[[Sequence[Trajectory]], None] | None = None,
+    replay_broken: bool = False,
 ) -> list[Result]:
     """Play every task once, `batch` side by side, and return a result for each, in the order of `tasks`.
 
     With a `path`, finished tasks are kept there (JSONL) and not played again: a killed run goes on where it was.
     Episodes that broke down with the browser are played once more; what fails again keeps its `error`.
     Tasks that the world cannot score are not played, and what the judge could not score is played again next time.
-    What another evaluator scored is played anew. Use one path for one policy. Raises TaskError when there are no tasks.
+    What another evaluator scored is played anew, and with `replay_broken` what broke down in an earlier call.
+    `on_episodes` is given the episodes of each batch. Use one path for one policy.
+    Raises TaskError when there are no tasks.
     """
     if not tasks:
         raise TaskError("no tasks to score: the split is empty, or the filter left none")
     name = evaluator_of(world)
     done = load_results(path) if path else {}
     done = {i: r for i, r in done.items() if not r.not_scorable and (r.evaluator or "right") == (name or "right")}
+    done = {i: r for i, r in done.items() if not (replay_broken and r.error)}
     if left_out := unscorable(world, [t for t in tasks if t.task_id not in done]):
         done.update(left_out)
         if path:
@@ -137,12 +142,12 @@ def score(
     todo = [t for t in tasks if t.task_id not in done]
     with tqdm(total=len(tasks), initial=len(tasks) - len(todo), desc=label, unit="task") as bar:
         for start in range(0, len(todo), batch):
-            results = score_batch(policy, world, todo[start : start + batch], max_steps)
+            results = score_batch(policy, world, todo[start : start + batch], max_steps, on_episodes)
             if broken := [t for t, r in zip(todo[start : start + batch], results, strict=True) if r.error]:
                 bar.write(
                     f"{label}: {len(broken)} episodes broke down ({results[0].error or 'see error'}); trying again"
                 )
-                again = {r.task_id: r for r in score_batch(policy, world, broken, max_steps)}
+                again = {r.task_id: r for r in score_batch(policy, world, broken, max_steps, on_episodes)}
                 results = [again.get(r.task_id, r) for r in results]
             done.update({r.task_id: r for r in results})
             if path:
@@ -169,11 +174,19 @@ def unscorable(world: World, tasks: Sequence[Task]) -> dict[int | str, Result]:
     }
 
 
-def score_batch(policy: Policy, world: World, tasks: Sequence[Task], max_steps: int) -> list[Result]:
+def score_batch(
+    policy: Policy,
+    world: World,
+    tasks: Sequence[Task],
+    max_steps: int,
+    on_episodes: Callable[[Sequence[Trajectory]], None] | None = None,
+) -> list[Result]:
     """Play these tasks side by side [B]; `seconds` of each is the batch's time divided by B."""
     began = time.monotonic()
     episodes = rollout(policy, world, tasks, max_steps)
     seconds = (time.monotonic() - began) / len(tasks)
+    if on_episodes:
+        on_episodes(episodes)
     return [
         result_of(task, episode, seconds, evaluator_of(world)) for task, episode in zip(tasks, episodes, strict=True)
     ]

@@ -28,6 +28,8 @@ from dynaweb_lite.observation import (
 MAX_ELEMENTS = 400
 """Longer pages are cut: a world model takes a page of more elements for a repetition without end."""
 MAX_NAME_LINES = 20
+MAX_DEPTH = 100
+"""No page is so deep; what claims to be deeper lies side by side."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _START = r"(\t*)(?:\[(\w+)\] ?)?([A-Za-z][\w-]*)"
@@ -40,6 +42,7 @@ _WITH_ID = re.compile(r"\t*\[\w+\] ")
 _COLON_PROPERTY = re.compile(r" (\w+): (.*?)(?= \w+: |$)", re.DOTALL)
 _EQUALS_PROPERTY = re.compile(rf"(\w+)=({_QUOTED}|[^\s,]+)", re.DOTALL)
 _FLAG = re.compile(r", (\w+)(?=,|$)")
+_KEPT = frozenset((*SHOWN_PROPERTIES, "url"))
 _TABS = re.compile(r" \| (?=Tab \d+(?: \(current\))?: ?)")
 _TAB = re.compile(r"Tab (\d+)( \(current\))?: ?(.*)")
 
@@ -73,12 +76,13 @@ def read_tree(text: str, url: str = "", title: str = "", max_elements: int = MAX
     if not page.elements:
         raise ObservationError("no element can be read")
     current = next((tab for tab in tabs if tab[1]), (0, True, "" if tabs else title))
+    others = {i: (i, one_line(name), "") for i, _, name in tabs if i != current[0]}
     page = replace(
         page,
         title=one_line(current[2] or root.name or title),
         url="".join((url or root.properties.get("url", "")).split()),
         tab=current[0],
-        other_tabs=tuple((i, one_line(t), "") for i, is_current, t in tabs if not is_current),
+        other_tabs=tuple(others[i] for i in sorted(others)),
     )
     ids, hidden = _shown_ids(root, page, keys)
     return ImportedPage(page, ids, hidden, unreadable)
@@ -108,8 +112,9 @@ def _read_nodes(lines: list[str]) -> tuple[Node, int]:
             unreadable += raw
             continue
         tabs, key, role, name, rest = match
-        node = Node(ROLE_NAMES.get(role, role), unquote(name or "''"), _properties(rest), key=key or None)
-        while above[-1][0] >= len(tabs):
+        node = Node(ROLE_NAMES.get(role, role), _unquoted(name or "''"), _properties(rest), key=key or None)
+        depth = min(len(tabs), MAX_DEPTH)
+        while above[-1][0] >= depth:
             above.pop()
         parent = above[-1][1]
         if role == "RootWebArea":  # the page's own, or a frame's, whose children belong to what holds the frame
@@ -117,7 +122,7 @@ def _read_nodes(lines: list[str]) -> tuple[Node, int]:
             node = parent
         else:
             parent.children.append(node)
-        above.append((len(tabs), node))
+        above.append((depth, node))
     for node in root.walk():
         _settle_value(node)
     return root, unreadable
@@ -161,9 +166,14 @@ def _properties(rest: str) -> dict[str, str]:
         pairs = _EQUALS_PROPERTY.findall(rest) + [(flag, "True") for flag in _FLAG.findall(rest)]
     else:
         pairs = _COLON_PROPERTY.findall(rest)
-    found = {key: one_line(unquote(value.strip())) for key, value in pairs}
+    found = {key: one_line(_unquoted(value.strip())) for key, value in pairs if key in _KEPT}
     words = {key: found[key].capitalize() for key in SHOWN_PROPERTIES if found.get(key) and " " not in found[key]}
     return words | {key: found[key] for key in ("value", "url") if key in found}
+
+
+def _unquoted(text: str) -> str:
+    """As `unquote`, without the way through Python's parser where nothing is escaped: pages have many such names."""
+    return unquote(text) if "\\" in text or text[:1] not in ("'", '"') else text[1:-1]
 
 
 def _settle_value(node: Node) -> None:

@@ -63,6 +63,13 @@ def table(rows: Sequence[Mapping], columns: Mapping[str, str]) -> str:
     return f'<table class="lines">{"<tr>" + head + "</tr>"}{body}</table>'
 
 
+def table_text(rows: Sequence[Mapping], columns: Mapping[str, str]) -> str:
+    """The same as text."""
+    cells = [list(columns.values()), *([_cell(row, key) for key in columns] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
+
+
 def _cell(row: Mapping, key: str) -> str:
     value = row.get(key, "")
     shown = f"{value:.3f}" if isinstance(value, float) else str(value)

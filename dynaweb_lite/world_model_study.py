@@ -208,14 +208,25 @@ class WorldModelStudy:
         return load_trajectories(ASSETS / "experts.jsonl")
 
     @cached_property
-    def training(self) -> list[Transition]:
-        """Transitions of the recorded explorations and experts, without those that quickstart holds out."""
+    def recorded(self) -> tuple[list[Trajectory], list[Trajectory]]:
+        """The explorations in assets/ that the shipped model has learnt from, and those held out from it."""
         walks = load_trajectories(ASSETS / "explorations.jsonl")
         if not walks:
             raise RunError("no recorded explorations in assets/: take the whole repository")
         order = random.Random(0).sample(range(len(walks)), len(walks))
         held_out = set(order[: round(len(walks) * self.preset.held_out_share)])
-        return transitions_of([w for i, w in enumerate(walks) if i not in held_out] + self.experts)
+        return [w for i, w in enumerate(walks) if i not in held_out], [w for i, w in enumerate(walks) if i in held_out]
+
+    @cached_property
+    def training(self) -> list[Transition]:
+        return transitions_of(self.recorded[0] + self.experts)
+
+    @property
+    def held_out(self) -> list[Transition]:
+        return transitions_of(self.recorded[1])
+
+    def baselines(self) -> dict[str, Predictor]:
+        return {NEAREST: NearestTransition(self.training), NOTHING: NothingChanges()}
 
     def trained(self, name: str) -> LanguageModel:
         """A world model by name: the shipped one, or one trained here by the preset's settings, once."""
@@ -236,7 +247,7 @@ class WorldModelStudy:
         """World models first, baselines after them."""
         forms: dict[str, ChangeForm] = {MODEL: EDIT_SCRIPT, AGAIN: EDIT_SCRIPT, DESCRIBED_MODEL: DESCRIBED}
         models = {name: WorldModel(self.trained(name).merged(), form) for name, form in forms.items()}
-        return {**models, NEAREST: NearestTransition(self.training), NOTHING: NothingChanges()}
+        return models | self.baselines()
 
     def measure(self) -> dict:
         """All tables of the study."""

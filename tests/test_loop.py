@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from dynaweb_lite import cli
-from dynaweb_lite.presets import TINY, TINY_QUICK
-from dynaweb_lite.publish import README, RESULTS, with_results
+from dynaweb_lite.presets import RESULTS, TINY, TINY_QUICK
 from dynaweb_lite.quickstart import METHODS, Loop
+from dynaweb_lite.readme import README, with_results
 from dynaweb_lite.rl import RLSettings
 from dynaweb_lite.runs import Clock, RunError, open_run
 from dynaweb_lite.sft import SFTSettings

@@ -104,6 +104,15 @@ def test_readme_gives_the_same_commands():
         assert command in readme
 
 
+def test_readme_s_file_tree_names_every_module():
+    readme = (ROOT / "README.md").read_text().split("## Find your way")[1].split("```")[1]
+    modules = [f for f in (ROOT / "dynaweb_lite").glob("*.py") if not f.name.startswith("__")]
+    modules += [f for f in (ROOT / "dynaweb_lite" / "sites").glob("*.py") if not f.name.startswith("__")]
+    assert [f.name for f in modules if f.name not in readme] == []
+    known = {f.name for f in (ROOT / "dynaweb_lite").rglob("*.py")} | {"build.py", "environment.py"}
+    assert {name for name in re.findall(r"\w+\.py", readme)} <= known
+
+
 @pytest.fixture
 def machine(monkeypatch):
     """A machine with apt-get on which one command, known by some words, brings Chromium, and downloads fail."""

@@ -427,7 +427,7 @@ def test_the_explorer_visits_more_than_a_handful_of_pages_and_acts_oddly():
     assert any(role == "StaticText" for _, role, *_ in kinds) and ("go_back", "", False, True) in kinds
 
 
-RUDE = """<title>Rude</title><h1>Rude</h1><a href="/never">Never</a><a href="/trickle">Trickle</a><a href="/file">File</a>
+RUDE = """<title>Rude</title><a href="/never">Never</a><a href="/trickle">Trickle</a><a href="/file">File</a>
 <a href="/off">Off</a><a href="/dead">Dead</a><a href="/two" target="_blank">Tab</a>
 <a href="/never" target="_blank">Late tab</a><a href="/off" target="_blank">Off tab</a>
 <button onclick="alert('a')">Alert</button><button onclick="document.title = confirm('c')">Confirm</button>

@@ -66,7 +66,7 @@ def address(url: str) -> dict:
 
 
 def content(*targets: tuple[str, str, list[str] | str], url: str = "") -> dict:
-    """Judged by pages, each (url or "last", locator, wanted parts or exact text); `url`: where to stop, if it matters."""
+    """Judged by pages, each (url or "last", locator, wanted parts or exact text), and by where to stop: `url`."""
     rows = [
         {"url": page, "locator": locator, "required_contents": _required(wanted)} for page, locator, wanted in targets
     ]
