@@ -7,22 +7,16 @@ them such tasks are not scorable, and are counted as that, never as failed.
 
 from __future__ import annotations
 
-import http.client
-import json
-import os
 import re
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from dynaweb_lite.endpoint import Endpoint, EndpointError, Failure
 from dynaweb_lite.page_reader import NotScorable
+from dynaweb_lite.prompts import user
 from dynaweb_lite.strict_evaluators import says_correct, says_same
 from dynaweb_lite.tasks import TaskError
 
-RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
-"""Statuses that may pass by themselves."""
 VERDICTS = {
     "answer": {"correct": True, "incorrect": False, "partially correct": False},
     "reason": {"same": True, "different": False},
@@ -76,12 +70,7 @@ Judge = Callable[[Question], bool]
 class AnswerJudge:
     """Asks a chat endpoint. Called with a Question; raises NotScorable when no verdict comes."""
 
-    url: str
-    model: str
-    key: str = field(default="", repr=False)
-    timeout_seconds: float = 60.0
-    tries: int = 4
-    pause_seconds: float = 1.0
+    endpoint: Endpoint
 
     def __call__(self, question: Question) -> bool:
         reply = self.reply(question.prompt)
@@ -95,32 +84,10 @@ class AnswerJudge:
 
     def reply(self, prompt: str) -> str:
         """What the model writes. Raises NotScorable that says how the endpoint failed."""
-        said = ""
-        for number in range(self.tries):
-            if number:
-                time.sleep(self.pause_seconds * 2 ** (number - 1))
-            try:
-                return self._ask(prompt)
-            except urllib.error.HTTPError as error:
-                said = f"status {error.code}"
-                if error.code not in RETRIED:
-                    break
-            except (OSError, http.client.HTTPException) as error:
-                said = str(getattr(error, "reason", error)) or type(error).__name__
-            except (ValueError, LookupError, TypeError):
-                said = "an answer in another form than a chat completion"
-        raise NotScorable(f"the judge at {self.url} gave no verdict: {said}")
-
-    def _ask(self, prompt: str) -> str:
-        body = {"model": self.model, "messages": [{"role": "user", "content": prompt}], "temperature": 0}
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
-        address = self.url.rstrip("/").removesuffix("/chat/completions") + "/chat/completions"
-        request = urllib.request.Request(address, json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=self.timeout_seconds) as response:
-            answer = json.load(response)["choices"][0]["message"]["content"]
-        if not isinstance(answer, str):
-            raise TypeError("no text")
-        return answer
+        (answer,) = self.endpoint.chat([[user(prompt)]])
+        if isinstance(answer, Failure):
+            raise NotScorable(f"the judge at {self.endpoint.url} gave no verdict: {answer.why}")
+        return answer.text
 
 
 def read_verdict(reply: str, about: str = "answer") -> bool | None:
@@ -135,11 +102,8 @@ def configured_judge() -> AnswerJudge | None:
 
     Raises TaskError when there is an address without a model, or no web address.
     """
-    url, model = os.environ.get("DYNAWEB_JUDGE_URL", ""), os.environ.get("DYNAWEB_JUDGE_MODEL", "")
-    if not url:
-        return None
-    if not url.startswith(("http://", "https://")):
-        raise TaskError(f"DYNAWEB_JUDGE_URL is {url!r}, not an address such as http://localhost:8000/v1")
-    if not model:
-        raise TaskError("DYNAWEB_JUDGE_URL is set, but DYNAWEB_JUDGE_MODEL is not")
-    return AnswerJudge(url, model, os.environ.get("DYNAWEB_JUDGE_KEY", ""))
+    try:
+        endpoint = Endpoint.from_environment("DYNAWEB_JUDGE", timeout_seconds=60, tries=4)
+    except EndpointError as error:
+        raise TaskError(f"DYNAWEB_JUDGE_URL: {error}") from error
+    return AnswerJudge(endpoint) if endpoint else None

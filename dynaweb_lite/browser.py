@@ -369,10 +369,13 @@ class RealWeb:
     async def _extra_tab(self, episode: Episode, url: str) -> ChromiumTab:
         """A tab beside the episode's own, for evaluators. Raises PlaywrightError when a page does not open."""
         tab = await ChromiumTab.attach(await episode.context.new_page(), episode.hosts, episode.is_live)
-        if (error := await tab.goto(url)) and host_of(url) in episode.hosts:
+        try:
+            if (error := await tab.goto(url)) and host_of(url) in episode.hosts:
+                raise PlaywrightError(error)
+            if self.logins and episode.task.require_login:
+                await self.logins.keep_tab(episode.context, tab, url)
+        except (PlaywrightError, LoginError) as error:
             await quietly(tab.page.close())
-            raise PlaywrightError(error)
-        if self.logins and episode.task.require_login:
-            await self.logins.keep_tab(episode.context, tab, url)
+            raise PlaywrightError(str(error)) from error
         await asyncio.sleep(SCRIPT_SECONDS if episode.is_live else 0)
         return tab

@@ -107,7 +107,7 @@ def _counted(source: Source, split: str, limit: int | None) -> Iterator[Mapping 
 def read_rows(source: Source, split: str = "train") -> Iterator[Mapping | None]:
     """The rows of a source, None for each line that is no JSON object. Raises ImportFailure when it cannot be read."""
     if not isinstance(source, str | Path):
-        yield from source
+        yield from (row if isinstance(row, Mapping) else None for row in source)
     elif Path(source).suffix in FILE_TYPES:
         yield from _file_rows(Path(source))
     elif files := sorted(Path(source).glob(f"{split}*.jsonl")) if Path(source).is_dir() else []:
@@ -130,7 +130,7 @@ def _file_rows(path: Path) -> Iterator[Mapping | None]:
 def _json_row(line: str) -> Mapping | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
 

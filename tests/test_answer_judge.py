@@ -8,13 +8,19 @@ import pytest
 
 from dynaweb_lite.answer_judge import AnswerJudge, Question, configured_judge, read_verdict
 from dynaweb_lite.direct import DirectWeb
+from dynaweb_lite.endpoint import Endpoint as Asker
 from dynaweb_lite.page_reader import NotScorable
 from dynaweb_lite.score import format_table, outcomes, results_rows, score, success
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.tasks import Task, TaskError
 from dynaweb_lite.worlds import Decision
 
-SECRET = "sk-kept-to-itself"
+SECRET, KEY = "sk-kept-to-itself", "JUDGE_TEST_KEY"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv(KEY, SECRET)
 
 
 class Endpoint:
@@ -52,7 +58,7 @@ class Endpoint:
 
 
 def judge_at(url, **options):
-    return AnswerJudge(url, "small-judge", SECRET, timeout_seconds=5, pause_seconds=0.01, **options)
+    return AnswerJudge(Asker(url, "small-judge", KEY, timeout_seconds=5, pause_seconds=0.01, **options))
 
 
 ASKED = Question("When does it open?", "at noon", "12 o'clock")
@@ -62,7 +68,7 @@ def test_the_endpoint_is_asked_as_openai_compatible_ones_are():
     with Endpoint("Both mean midday.\ncorrect") as endpoint:
         assert judge_at(endpoint.url)(ASKED) is True
         assert judge_at(endpoint.url + "/chat/completions/")(ASKED) is True
-        assert AnswerJudge(endpoint.url + "/", "m")(ASKED) is True
+        assert AnswerJudge(Asker(endpoint.url + "/", "m"))(ASKED) is True
     (path, key, body), (other_path, _, _), (_, no_key, _) = endpoint.requests
     assert path == other_path == "/v1/chat/completions" and key == f"Bearer {SECRET}" and no_key is None
     assert (body["model"], body["temperature"]) == ("small-judge", 0)
@@ -140,14 +146,15 @@ def test_the_environment_names_the_judge(monkeypatch):
         monkeypatch.delenv(f"DYNAWEB_JUDGE_{name}", raising=False)
     assert configured_judge() is None
     monkeypatch.setenv("DYNAWEB_JUDGE_URL", "localhost:8000")
-    with pytest.raises(TaskError, match="not an address"):
-        configured_judge()
-    monkeypatch.setenv("DYNAWEB_JUDGE_URL", "http://localhost:8000/v1")
     with pytest.raises(TaskError, match="DYNAWEB_JUDGE_MODEL is not"):
         configured_judge()
     monkeypatch.setenv("DYNAWEB_JUDGE_MODEL", "m")
+    with pytest.raises(TaskError, match="no address"):
+        configured_judge()
+    monkeypatch.setenv("DYNAWEB_JUDGE_URL", "http://localhost:8000/v1")
     monkeypatch.setenv("DYNAWEB_JUDGE_KEY", SECRET)
-    assert configured_judge() == AnswerJudge("http://localhost:8000/v1", "m", SECRET)
+    endpoint = configured_judge().endpoint
+    assert (endpoint.url, endpoint.model) == ("http://localhost:8000/v1", "m") and endpoint._key == SECRET
 
 
 class Says:

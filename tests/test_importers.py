@@ -283,7 +283,7 @@ NOWHERE = "click [99] where [99] is link 'X'"
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([None], {Reason.NOT_JSON: 1}),
+        ([None, "text", 7], {Reason.NOT_JSON: 3}),
         ([{}], {Reason.HALF_ROW: 1}),
         ([WHOLE[0] | {"output": None}], {Reason.HALF_ROW: 1}),
         ([{"prompt": WHOLE[0]["prompt"], "task_name": "t"}], {Reason.HALF_ROW: 1}),
@@ -376,14 +376,14 @@ def test_every_kind_of_source_gives_the_same(tmp_path):
 
 
 def test_a_damaged_file_is_read_to_its_end(tmp_path):
-    path = write(tmp_path / "rows.jsonl", WHOLE, '\n[1, 2]\n"text"\n{"prompt": "cut')
+    path = write(tmp_path / "rows.jsonl", WHOLE, '\n[1, 2]\n"text"\n' + "[" * 100_000 + '\n{"prompt": "cut')
     cleaned = import_nnetnav(path)
-    assert reasons(cleaned) == {Reason.STOP: 1, Reason.NOT_JSON: 3} and len(cleaned.transitions) == 2
+    assert reasons(cleaned) == {Reason.STOP: 1, Reason.NOT_JSON: 4} and len(cleaned.transitions) == 2
     path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
-    assert reasons(import_nnetnav(path))[Reason.NOT_JSON] == 4
+    assert reasons(import_nnetnav(path))[Reason.NOT_JSON] == 5
     (tmp_path / "half").mkdir()
     path.rename(tmp_path / "half" / "train-0.jsonl")
-    assert reasons(import_nnetnav(tmp_path / "half"))[Reason.NOT_JSON] == 4
+    assert reasons(import_nnetnav(tmp_path / "half"))[Reason.NOT_JSON] == 5
 
 
 def test_half_a_row_in_a_data_set_is_counted(tmp_path):

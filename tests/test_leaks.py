@@ -57,7 +57,7 @@ STORED = """async () => {
 class Pages:
     """In place of the replicas: one page, on a host where browsers offer all that they have."""
 
-    hosts = ["own.localhost"]
+    hosts = ["own.localhost", "inner.localhost"]
 
     def __init__(self):
         self.app, self.server, self.port = Flask(__name__), None, 0
@@ -65,6 +65,10 @@ class Pages:
         @self.app.get("/")
         def home():
             return "<title>Own</title><h1>Own</h1>"
+
+        @self.app.get("/framed")
+        def framed():
+            return "<title>Framed</title><iframe src='http://inner.localhost/'></iframe>"
 
         @self.app.get("/worker.js")
         def worker():
@@ -229,3 +233,28 @@ def test_the_check_finds_what_is_not_cleared(what, monkeypatch):
         monkeypatch.setattr(Episode, "clear", only_cookies)
     kept, _ = stored_after(Pages(), resets=2)
     assert set(kept) >= {*STORAGE, "other"} - {"history"} - ({"cookie"} if what == "forget" else set())
+
+
+def test_a_context_whose_pages_had_another_sites_frame_in_them_is_not_used_again():
+    """What such a frame stores, browsers keep apart for each page that it stands in; clearing does not reach it."""
+    with RealWeb(Pages(), contexts=1) as web:
+        for path, is_same in (("/", True), ("/framed", False), ("/", True)):
+            before = web.reset([task(OWN + path)]) and web.episodes[0].context
+            web.reset([task(OWN + "/")])
+            assert (web.episodes[0].context is before) == is_same
+
+
+SCRIPTED = """<title>before</title><script>document.title = 'ran'</script>
+<button onclick="document.title = 'ran'">Run</button>"""
+
+
+def test_replicas_tell_browsers_to_run_no_scripts():
+    """So that clearing cookies is enough for them."""
+    server, app = SiteServer(), Flask(__name__)
+    app.add_url_rule("/", "home", lambda: SCRIPTED)
+    server._apps["shop.test"] = app
+    assert server.is_script_free
+    with RealWeb(server, contexts=1) as web:
+        page = web.reset([task(SHOP)])[0]
+        assert page.title == "before"
+        assert web.step([f"click [{page.find('button', 'Run').id}]"])[0].observation.title == "before"

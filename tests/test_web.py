@@ -16,6 +16,7 @@ from dynaweb_lite.chromium import BrowserError, find_chromium
 from dynaweb_lite.chromium_reader import visible_text
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.explore import RandomExplorer, collect, transitions_of
+from dynaweb_lite.navigation import Navigation
 from dynaweb_lite.observation import parse_observation
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.webarena import MODULES
@@ -569,6 +570,41 @@ def test_a_click_waits_for_its_own_page_though_the_one_before_is_still_loading(r
     with RealWeb(rude, contexts=1) as web:
         page = web.reset([Task(0, ("own",), "http://own.localhost/busy", "x", {"eval_types": []})])[0]
         assert web.step([click_on(page, "Slow")])[0].observation.title == "slow"
+
+
+def test_a_load_is_over_when_its_own_page_is_there_and_not_before():
+    class Session:
+        def __init__(self):
+            self.handlers = {}
+
+        def on(self, event, handler):
+            self.handlers[event] = handler
+
+        async def send(self, *_):
+            return {}
+
+    async def play():
+        session = Session()
+        navigation = Navigation(session, "main")
+        await navigation.watch()
+
+        def tell(event, **facts):
+            session.handlers[event]({"frameId": "main", **facts})
+            return navigation.pending
+
+        assert tell("Page.frameStartedNavigating", loaderId="2") == "2"
+        assert tell("Page.lifecycleEvent", loaderId="1", name="DOMContentLoaded") == "2"  # the page before it
+        assert tell("Network.loadingFailed", requestId="9", errorText="net::ERR_ABORTED") == "2"  # one of its pictures
+        assert tell("Page.lifecycleEvent", loaderId="2", name="commit") == "2"
+        assert tell("Page.lifecycleEvent", loaderId="2", name="DOMContentLoaded") == ""
+        assert tell("Page.frameStartedNavigating", loaderId="3", frameId="inner") == ""
+        tell("Page.frameStartedNavigating", loaderId="4")
+        assert tell("Network.loadingFailed", requestId="4", errorText="net::ERR_ABORTED") == ""  # a download
+        assert tell("Page.frameRequestedNavigation", disposition="newTab") == ""
+        assert tell("Page.frameRequestedNavigation", disposition="currentTab")
+        await asyncio.wait_for(navigation.over(), 5)  # it never begins, and is not waited for for ever
+
+    asyncio.run(play())
 
 
 def test_a_proxy_of_the_environment_is_not_asked_for_replicas(site, monkeypatch):
