@@ -58,15 +58,21 @@ class ImaginedWeb:
     """A `worlds.World` in which a world model makes the pages and a judge the rewards.
 
     `start_page(task)` gives the page a dream begins on where no `starts` are given: a real page, recorded before.
+    A dream ends, truncated, at a prediction whose confidence is below `min_confidence`: the model knows its errors.
     A step's `info` says "imagined", and for predicted pages "parsed", "cached" and "confidence".
     """
 
     name = "imagined"
 
     def __init__(
-        self, world_model: Predictor, judge: Judge, start_page: Callable[[Task], Observation] | None = None
+        self,
+        world_model: Predictor,
+        judge: Judge,
+        start_page: Callable[[Task], Observation] | None = None,
+        min_confidence: float = 0.0,
     ) -> None:
         self.world_model, self.judge, self.start_page = world_model, judge, start_page
+        self.min_confidence = min_confidence
         self.dreams: list[Dream] = []
 
     def reset(self, tasks: Sequence[Task], starts: Sequence[Observation] | None = None) -> list[Observation]:
@@ -114,7 +120,11 @@ class ImaginedWeb:
             dream = self.dreams[i]
             dream.error = ""
             dream.show(prediction.observation)
-            steps.append(WorldStep(dream.page, info=_info(prediction)))
+            info = _info(prediction)
+            dream.over = prediction.confidence < self.min_confidence
+            if dream.over:
+                info["stopped"] = f"confidence {prediction.confidence:.2f} is below {self.min_confidence:.2f}"
+            steps.append(WorldStep(dream.page, truncated=dream.over, info=info))
         return steps
 
     def _judge(self, stops: Sequence[tuple[int, Action]]) -> list[WorldStep]:

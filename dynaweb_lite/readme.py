@@ -98,8 +98,25 @@ def bench_section() -> str:
     return "\n".join([*lines, "", _made(results["made"]), ""])
 
 
+def world_model_section() -> str:
+    """One step ahead by split, and after five and ten free-running steps, beside the baselines; findings first."""
+    from dynaweb_lite.world_model_report import findings
+
+    results = _read("world_model")
+    shown = [r for r in results["rows"] if r["split"] != "free-running" or r["step"] in (5, 10)]
+    lines = [
+        "| method | transitions | step | n | changed-lines F1 [95 %] | exact |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for r in shown:
+        interval = f"{r['changed_f1']:.3f} [{r['low']:.3f}, {r['high']:.3f}]"
+        lines.append(f"| {r['method']} | {r['split']} | {r['step']} | {r['n']} | {interval} | {r['exact']:.3f} |")
+    return "\n".join([*(f"- {text}" for text in findings(results)), "", *lines, "", _made(results["made"]), ""])
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "quickstart": quickstart_section,
     "webarena_replicas": replicas_section,
     "bench": bench_section,
+    "world_model": world_model_section,
 }

@@ -118,7 +118,7 @@ def calibration(transitions: Sequence[Transition], predictions: Sequence[Predict
         raise ValueError("confidence cannot be tested where all predictions are right or all are wrong")
     bins = [
         {"confidence": float(confidence[part].mean()), "exact": float(exact[part].mean()), "n": len(part)}
-        for part in np.array_split(np.argsort(confidence), CONFIDENCE_BINS)
+        for part in np.array_split(np.argsort(confidence), min(CONFIDENCE_BINS, len(confidence)))
     ]
     right, wrong = confidence[exact][:, None], confidence[~exact][None, :]
     auc = float(((right > wrong) + 0.5 * (right == wrong)).mean())

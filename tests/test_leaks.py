@@ -19,7 +19,7 @@ from dynaweb_lite.tasks import Task
 
 CONTEXTS, ROUNDS, WRITES = 16, 4, 32  # 16 × 4 × 32 = 2,048 writes, a reset of all contexts after each round
 SHOP, FORUM, OWN = "http://shop.test", "http://forum.test", "http://own.localhost"
-ITEMS = range(1, 9)
+ITEMS = range(1, 6)
 """Products and posts that are written to; few, so that contexts write to the same ones."""
 
 SEND = """async calls => {
