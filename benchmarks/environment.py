@@ -2,13 +2,14 @@
 
     python benchmarks/environment.py      # about three minutes; the first time BrowserGym is installed before
 
-Rounds are interleaved (ours, theirs, ours, theirs, …), both play the very same pages to their end in the same
+Rounds are interleaved (theirs, ours, theirs, ours, …), both play the very same pages to their end in the same
 Chromium, and medians are compared. Believe the numbers of an otherwise idle machine only.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import platform
 import re
@@ -39,6 +40,8 @@ VENV = ROOT / "runs" / "browsergym-venv"
 
 PAGE = "click-checkboxes"
 """The MiniWoB++ task that is timed: some checkboxes named by the goal, then Submit, two to seven clicks."""
+EPISODES = 3
+"""How many episodes one side plays before it is the other's turn."""
 SIDE_BY_SIDE = 8
 NO_WAITS = {"slow_mo": 0, "pre_observation_delay": 0}
 """BrowserGym slows each of Playwright's calls down by 100 ms and waits 500 ms before it reads a page: by default,
@@ -153,14 +156,15 @@ def play_theirs(other: BrowserGym, seed: int, times: Times) -> tuple[int, str]:
 
 
 def compare(world: MiniWobWeb, python: Path, chromium: Path, rounds: int, **keywords: float) -> tuple[Times, Times]:
-    """Interleaved rounds on the same pages: our times and BrowserGym's. The first round only warms up."""
+    """Interleaved rounds on the same pages: our times and BrowserGym's. A first episode each only warms up."""
     url = f"http://127.0.0.1:{world.server.port}/miniwob/"
-    ours, theirs = Times(), Times()
+    ours, theirs, seeds = Times(), Times(), itertools.count(1)
     with BrowserGym(python, PAGE, url, chromium, **keywords) as other:
-        for seed in range(rounds + 1):
-            counted = (ours, theirs) if seed else (Times(), Times())
-            page_seed, goal = play_theirs(other, seed, counted[1])
-            play_ours(world, page_seed, goal, counted[0])
+        play_ours(world, *play_theirs(other, 0, Times()), Times())
+        for _ in range(rounds):
+            played = [play_theirs(other, next(seeds), theirs) for _ in range(EPISODES)]
+            for page_seed, goal in played:
+                play_ours(world, page_seed, goal, ours)
     return ours, theirs
 
 
@@ -174,7 +178,7 @@ def miniwob_rows(python: Path, rounds: int) -> list[dict]:
         print("BrowserGym without its waits", flush=True)
         rows += rows_of("vs BrowserGym without its waits", *compare(world, python, chosen, rounds, **NO_WAITS))
         tasks = [make_task(PAGE, seed) for seed in range(SIDE_BY_SIDE)]
-        batch = time_world(world, tasks, rounds, 4, lambda page: f"click [{page.find('checkbox').id}]")
+        batch = time_world(world, tasks, EPISODES * rounds, 4, lambda page: f"click [{page.find('checkbox').id}]")
         rows += rows_of(f"of {SIDE_BY_SIDE} side by side vs one BrowserGym", batch, theirs)
     if full is not None and full != chosen:
         print("the same in the full Chromium", flush=True)
@@ -220,7 +224,7 @@ def main() -> int:
     """Measure, print, and write assets/results/bench.json as the last thing: an interrupted run leaves the old one."""
     parser = argparse.ArgumentParser(description="Time resets and steps, ours and BrowserGym's.")
     parser.add_argument(
-        "--rounds", type=int, choices=range(1, 101), metavar="N", default=8, help="episodes of each kind (default: 8)"
+        "--rounds", type=int, choices=range(1, 101), metavar="N", default=3, help=f"of {EPISODES} episodes (default: 3)"
     )
     parser.add_argument("--skip-browsergym", action="store_true", help="only our own rows; prints, writes nothing")
     options = parser.parse_args()
@@ -228,7 +232,7 @@ def main() -> int:
         python = None if options.skip_browsergym else ready_environment(VENV)
         began = time.monotonic()
         print("resets and steps on a replica", flush=True)
-        rows = replica_rows(options.rounds)
+        rows = replica_rows(EPISODES * options.rounds)
         if python:
             rows += miniwob_rows(python, options.rounds)
         seconds = time.monotonic() - began

@@ -13,7 +13,7 @@ import re
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from playwright.async_api import Error as PlaywrightError
 from dynaweb_lite.actions import Action
 from dynaweb_lite.chromium_tab import ChromiumTab, first_line, host_of, hosts_of, quietly
 from dynaweb_lite.episode import Episode
+from dynaweb_lite.observation import INTERACTIVE_ROLES, Observation
 from dynaweb_lite.sites.login import ACCOUNTS, FORMS
 from dynaweb_lite.tasks import Task, resolve_url, variable
 
@@ -30,6 +31,8 @@ EXTRA_HOSTS = "WA_EXTRA_HOSTS"
 """Hosts that pages of the user's sites load from besides their own (map tiles, routes), parted by commas."""
 CHECK_SECONDS = 60.0
 """A login that was seen to hold is taken to hold so long."""
+JUST_SECONDS = 2.0
+"""The same, for a context that has just found its own login expired."""
 LOGIN_SECONDS = 60.0
 """How long logging in to one site may take."""
 
@@ -118,7 +121,7 @@ class Logins:
         """After an action, log in again if its page says that the login has expired, and open the page asked for.
 
         When a form was sent in vain, the browser goes back to it, which brings back what was entered, and the action
-        is done again if the page reads as before. Returns the action's error, or that it was not done.
+        is done again if all fields and buttons are as before. Returns the action's error, or that it was not done.
         Raises LoginError.
         """
         if not episode.asked:
@@ -126,8 +129,8 @@ class Logins:
         page, wanted = episode.seen, episode.wanted(episode.tab.page.url)
         if not await self.keep_tab(episode.context, episode.tab, wanted or page.url, is_form=not wanted) or wanted:
             return error
-        if (await episode.observe(max_elements)).with_error("") == page.with_error(""):
-            return await episode.act(action)
+        if again := counterpart(action, page, await episode.observe(max_elements)):
+            return await episode.act(again)
         return "the login had expired and was renewed: this page was opened anew, and the action was not done"
 
     async def keep_tab(self, context: BrowserContext, tab: ChromiumTab, wanted: str, is_form: bool = False) -> bool:
@@ -138,7 +141,7 @@ class Logins:
         for number in range(3):  # the first time, another context's newer cookies may do
             if number == 2 or not (site := await self.signed_out(tab)):
                 break
-            await self._renew(context, site)
+            await self._renew(context, site, is_again=number > 0)
             await self._reopen(tab, wanted, go_back=is_form and number == 0)
         return number > 0
 
@@ -167,26 +170,28 @@ class Logins:
         found = [site for site, base in bases.items() if path.startswith(urlsplit(base).path)]
         return max(found, key=lambda site: len(bases[site]), default=None)
 
-    async def _renew(self, context: BrowserContext, site: str) -> None:
-        """Give a context cookies other than those it holds: newer ones, or of a new login."""
+    async def _renew(self, context: BrowserContext, site: str, is_again: bool) -> None:
+        """Give a context cookies other than those it holds: newer ones, or (always if `is_again`) of a new login."""
         login = self.logins[site]
         held = {(c["name"], c["value"]) for c in await context.cookies(self.urls[site])}
         async with login.lock:
-            if {(c["name"], c["value"]) for c in login.cookies} <= held:
+            if is_again or {(c["name"], c["value"]) for c in login.cookies} <= held:
                 login.cookies, login.checked = [], -CHECK_SECONDS
+            elif time.monotonic() - login.checked > JUST_SECONDS:
+                login.checked = -CHECK_SECONDS  # newer than the context's, but that may be over as well
         await context.add_cookies(await self._cookies(site))
 
     async def _cookies(self, site: str) -> list[dict]:
         """Cookies that are logged in on a site, checked within CHECK_SECONDS. Raises LoginError."""
         login = self.logins[site]
         async with login.lock:
-            now = time.monotonic()
-            if now - login.checked < CHECK_SECONDS:
+            now, lasting = time.monotonic(), unexpired(login.cookies)
+            if now - login.checked < CHECK_SECONDS and len(lasting) == len(login.cookies):
                 return login.cookies
             if now - login.failed < CHECK_SECONDS:
                 raise LoginError(login.error)
             try:
-                login.cookies = await asyncio.wait_for(self._check(site, login.cookies), LOGIN_SECONDS)
+                login.cookies = await asyncio.wait_for(self._check(site, lasting), LOGIN_SECONDS)
             except (PlaywrightError, TimeoutError, LoginError) as error:
                 login.error, login.failed = self._explain(site, error), now
                 raise LoginError(login.error) from error
@@ -257,6 +262,19 @@ class Logins:
         part.replace(self.path)
 
 
+def counterpart(action: Action, page: Observation, now: Observation) -> Action | None:
+    """The action that does on the page as it is now what this one did on it before; None when its controls differ.
+
+    Ids may have moved, as when a message is gone. A field that the action filled in may hold its text already.
+    """
+    before, after = ([e for e in p.elements if e.role in INTERACTIVE_ROLES - {"link"}] for p in (page, now))
+    own = next((i for i, e in enumerate(before) if e.id == action.element_id), None)
+    labels = [[e.name if i == own else e.label for i, e in enumerate(controls)] for controls in (before, after)]
+    if labels[0] != labels[1] or (own is None and action.element_id is not None):
+        return None
+    return action if own is None else replace(action, element_id=after[own].id)
+
+
 def account(site: str) -> tuple[str, str]:
     """User name and password for a site: of the environment, else WebArena's."""
     user, password = ACCOUNTS[site]
@@ -266,3 +284,8 @@ def account(site: str) -> tuple[str, str]:
 
 def field_named(name: str) -> str:
     return f'input[name="{name}"]'
+
+
+def unexpired(cookies: Sequence[dict]) -> list[dict]:
+    """The cookies that a browser would still take: those without a date, or with one that is not over at once."""
+    return [c for c in cookies if c.get("expires", -1) < 0 or c["expires"] > time.time() + 1]

@@ -58,7 +58,8 @@ overflow-wrap:anywhere;white-space:pre-wrap;tab-size:2;background:none;color:inh
 .dw tr.same td{color:var(--soft)}.dw summary{cursor:pointer;color:var(--soft)}
 .dw .verdict{font-weight:600}.dw .key{color:var(--soft);font-size:12px}.dw code{font-size:13px}
 .dw .steps>label{display:inline-block;padding:2px 10px;margin:0 4px 6px 0;border:1px solid var(--line);
-border-radius:6px;cursor:pointer}.dw .steps>input{margin:0 2px 0 0}
+border-radius:6px;cursor:pointer}.dw .steps>input{position:absolute;opacity:0}
+.dw .steps>input:focus-visible+label{outline:2px solid var(--link)}
 .dw .steps>input:checked+label{font-weight:700;border-color:var(--link)}
 """.replace(
     "%DARK%",
@@ -254,14 +255,15 @@ def _headers(real: Observation, imagined: Observation) -> str:
     return f'<table class="lines"><tr class="differs"><td class="mark">~</td>{cells}</tr></table>'
 
 
-def pair_html(pair: Pair, number: int = 1, total: int = 1) -> str:
-    """One step of a trajectory, without style rules: goal, action, then the two pages."""
+def pair_html(pair: Pair, number: int = 0, total: int = 0) -> str:
+    """One step, without style rules: goal, action, then the two pages. `number` of `total`: in a trajectory."""
     try:
         action = describe_action(parse_action(pair.action), pair.before)
     except ActionError:
         action = pair.action
     goal = f"<p><b>Goal:</b> {escape(pair.goal)}</p>" if pair.goal else ""
-    step = f"<p><b>Step {number} of {total}:</b> <code>{escape(action)}</code> on {escape(pair.before.title)}</p>"
+    which = f"Step {number} of {total}" if number else "Action"
+    step = f"<p><b>{which}:</b> <code>{escape(action)}</code> on {escape(pair.before.title)}</p>"
     return goal + step + _comparison(pair.real, pair.imagined, pair.screenshot, pair.before)
 
 

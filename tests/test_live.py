@@ -7,13 +7,16 @@ import asyncio
 import json
 import socket
 import stat
+import time
 
 import pytest
 from werkzeug.test import Client
 
 from dynaweb_lite import live
+from dynaweb_lite.actions import Action
 from dynaweb_lite.browser import RealWeb
-from dynaweb_lite.live import LoginError, allowed_hosts
+from dynaweb_lite.live import LoginError, allowed_hosts, counterpart
+from dynaweb_lite.observation import parse_observation
 from dynaweb_lite.scripted import ScriptPolicy
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.login import ACCOUNTS, FORMS
@@ -249,6 +252,21 @@ def test_a_login_is_shared_reused_and_checked_before_it_is_used_again(server, ad
         assert web.logins.count == 2
 
 
+def test_cookies_that_browsers_let_expire_are_renewed_too(server, addresses, monkeypatch):
+    """Magento's cookies have a date; after it the browser no longer sends them, and takes none like them."""
+    monkeypatch.setattr(server.walls["shopping"], "seconds", 3)
+    task = replicated_tasks(replicated(ids=[TASKS["shopping"]]))[0]
+    with RealWeb() as web:
+        for count in (1, 2):
+            page = web.reset([task])[0]
+            assert page.find("link", "My Account") and web.logins.count == 2 * count - 1
+            time.sleep(4)
+            page = web.step([f"click [{page.find('link', 'My Account').id}]"])[0].observation
+            assert page.url.endswith("/customer/account/") and not page.last_action_error
+            assert web.logins.count == 2 * count
+            time.sleep(4)
+
+
 def test_a_start_page_whose_login_has_just_expired_opens_all_the_same(server, addresses):
     tasks = replicated_tasks(replicated(ids=[TASKS["gitlab"], TASKS["shopping_admin"]]))
     with RealWeb() as web:
@@ -329,6 +347,22 @@ def test_an_address_that_is_no_such_site_is_named(server, addresses, monkeypatch
     with RealWeb() as web:
         page = web.reset(replicated_tasks(replicated(ids=[TASKS["shopping"]])))[0]
         assert "shows no login form of shopping: correct WA_SHOPPING" in page.last_action_error
+
+
+def test_an_action_is_done_again_only_where_its_page_offers_the_same():
+    def page(*lines):
+        text = "\n".join(f"[{i}] {line}" for i, line in enumerate(lines, 1))
+        return parse_observation(f"Tab 0 (current): Edit | http://h/edit\n{text}")
+
+    box, button = "textbox 'Title' value: 'new'", "button 'Save'"
+    before = page("StaticText 'Saved.'", box, button, "link 'Back'")
+    assert counterpart(Action("click", 3), before, page(box, button, "link 'Back'")) == Action("click", 2)
+    assert counterpart(Action("press", None, "Enter"), before, page(box, button)) == Action("press", None, "Enter")
+    lost = page("textbox 'Title' value: 'old'", button)
+    assert counterpart(Action("click", 3), before, lost) is None  # what was entered is gone
+    assert counterpart(Action("type", 2, "x", True), before, lost) == Action("type", 1, "x", True)
+    assert counterpart(Action("click", 3), before, page(box, "button 'Delete'", button)) is None
+    assert counterpart(Action("click", 4), before, before) is None  # a link sends no form
 
 
 def test_sites_on_one_host_tell_their_cookies_apart_by_renewal():

@@ -538,6 +538,29 @@ def test_rude_pages_become_errors_that_the_agent_is_told_and_the_run_goes_on(rud
         assert "left a page that asked whether to leave it" in told["Guard"]
 
 
+def test_pages_may_load_from_extra_hosts_but_the_agent_may_not_go_there(rude, monkeypatch):
+    monkeypatch.setenv("WA_EXTRA_HOSTS", "tiles.example, off.localhost")
+    with RealWeb() as web:
+        pages = web.reset([rude.task(), rude.task()])
+        rude.asked.clear()
+        steps = web.step([click_on(pages[0], "Fetch"), click_on(pages[1], "Off")])
+        assert "off.localhost" in rude.asked
+        assert steps[1].observation.last_action_error.startswith(UNREACHED) and steps[1].observation.title == "Rude"
+
+
+def test_replicas_are_no_less_patient(rude):
+    names = ["Never", "Trickle", "File", "Off", "Off tab", "Prompt", "Script", "Open off"]
+    task = Task(0, ("own",), "http://own.localhost/", "x", {"eval_types": []})
+    with RealWeb(rude, contexts=len(names), step_timeout_seconds=3) as web:
+        pages = web.reset([task] * len(names))
+        steps = web.step([click_on(page, name) for page, name in zip(pages, names, strict=True)])
+        for name, step in zip(names, steps, strict=True):
+            error, title = RUDENESS[name]
+            assert step.observation.last_action_error.startswith(error), (name, step.observation.last_action_error)
+            assert (step.observation.title, step.truncated) == (title, False), name
+        assert "off.localhost" not in rude.asked
+
+
 def test_start_pages_that_do_not_open_end_their_own_episodes_only(rude):
     tasks = [rude.task(path) for path in ("/", "/never", "/trickle", "/file", "/off", "/dialogs")]
     tasks.append(rude.task(port=rude.unbound.getsockname()[1]))
