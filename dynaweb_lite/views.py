@@ -58,7 +58,7 @@ overflow-wrap:anywhere;white-space:pre-wrap;tab-size:2;background:none;color:inh
 .dw tr.same td{color:var(--soft)}.dw summary{cursor:pointer;color:var(--soft)}
 .dw .verdict{font-weight:600}.dw .key{color:var(--soft);font-size:12px}.dw code{font-size:13px}
 .dw .steps>label{display:inline-block;padding:2px 10px;margin:0 4px 6px 0;border:1px solid var(--line);
-border-radius:6px;cursor:pointer}.dw .steps>input{position:absolute;opacity:0}
+border-radius:6px;cursor:pointer}.dw .steps>input{position:absolute;opacity:0;pointer-events:none}
 .dw .steps>input:focus-visible+label{outline:2px solid var(--link)}
 .dw .steps>input:checked+label{font-weight:700;border-color:var(--link)}
 """.replace(
