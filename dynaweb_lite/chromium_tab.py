@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import CDPSession, Dialog, Download, Page
+from playwright.async_api import CDPSession, Dialog, Page
 from playwright.async_api import Error as PlaywrightError
 
 from dynaweb_lite.accessibility import from_chromium, read_page
@@ -102,7 +102,7 @@ class ChromiumTab:
         tab = cls(page, session, frames["frameTree"]["frame"]["id"], hosts, is_live)
         session.on("Page.windowOpen", tab._popup)
         page.on("dialog", tab._answer)
-        page.on("download", tab._refuse)
+        session.on("Page.downloadWillBegin", tab._refuse)
         await tab.navigation.watch()
         if not is_live:
             await session.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -119,8 +119,8 @@ class ChromiumTab:
         self._note(f"dismissed a dialog: {dialog.message}")
         await quietly(dialog.dismiss())
 
-    def _refuse(self, download: Download) -> None:
-        self._note(f"a download was refused: {download.suggested_filename}")
+    def _refuse(self, download: dict) -> None:
+        self._note(f"a download was refused: {download['suggestedFilename']}")
 
     def _note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES:
@@ -138,7 +138,9 @@ class ChromiumTab:
                 raise
             await self.settle()
             stray = host_of(await self.astray())
-            return f"{url} did not open: {first_line(error)}" if stray in self.hosts or not stray else not_allowed(stray)
+            if stray and stray not in self.hosts:
+                return not_allowed(stray)
+            return f"{url} did not open: {first_line(error)}"
         await asyncio.sleep(self.settle_seconds)
         return ""
 

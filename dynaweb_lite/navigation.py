@@ -14,6 +14,8 @@ DUE, REQUESTED = "due", "requested"
 """A load that has no id yet: one that must come, and one that the page asked for."""
 DROPPED_SECONDS = 2.0
 """A load that the page asked for and that has not begun after this will not begin."""
+ABORTED_SECONDS = 0.2
+"""A load that is broken off is over; this is how long it may take to be told why, as when it is a download."""
 
 
 class Navigation:
@@ -31,6 +33,7 @@ class Navigation:
         self.session.on("Page.lifecycleEvent", self._lifecycle)
         self.session.on("Page.navigatedWithinDocument", self._within)
         self.session.on("Network.loadingFailed", self._failed)
+        self.session.on("Page.downloadWillBegin", lambda _: self.end())
         await self.session.send("Page.enable")
         await self.session.send("Network.enable")
         await self.session.send("Page.setLifecycleEventsEnabled", {"enabled": True})
@@ -73,4 +76,8 @@ class Navigation:
     def _failed(self, event: dict) -> None:
         """A download, an empty answer, or a stop; for other failures Chromium shows a page of its own."""
         if event["requestId"] == self.pending and event["errorText"] == "net::ERR_ABORTED":
+            asyncio.get_running_loop().call_later(ABORTED_SECONDS, self._give_up, self.pending)
+
+    def _give_up(self, load: str) -> None:
+        if self.pending == load:
             self.end()

@@ -8,8 +8,11 @@ from dynaweb_lite.actions import Action, ActionError, check_action, describe_act
 from dynaweb_lite.direct import DirectWeb
 from dynaweb_lite.explore import RandomExplorer, transitions_of
 from dynaweb_lite.observation import Element, Observation, ObservationError, cut_to_budget, number, parse_observation
+from dynaweb_lite.presets import ASSETS
+from dynaweb_lite.scripted import ScriptPolicy
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.task_generator import generate_tasks
+from dynaweb_lite.sites.webarena.generator import generate_tasks as webarena_tasks
 from dynaweb_lite.state_change import StateChangeError, apply, changed_lines, describe, diff
 from dynaweb_lite.tasks import Task, TaskError, load_tasks, resolve_url
 from dynaweb_lite.trajectory import Step, Trajectory, load_trajectories, save_trajectories
@@ -80,16 +83,20 @@ def test_actions_are_checked_against_the_page():
     assert describe_action(Action("click", 1), CART) == "click [1] link 'Home'"
 
 
-def test_a_change_applied_gives_the_next_page_on_a_thousand_real_transitions():
-    walks = []
+def test_a_change_applied_gives_the_next_page_on_thousands_of_real_transitions():
+    """Walks on the practice ground, some recorded in Chromium, and experts on WebArena's ground and its rich pages."""
+    walks = load_trajectories(ASSETS / "explorations.jsonl")
     for seed in (0, 7):
         tasks = generate_tasks(seed, "train")
         walks += rollout(RandomExplorer(seed), DirectWeb(SiteServer(seed)), tasks[:40], 15)
+    rich = webarena_tasks(1, "expert")[:60]
+    scripts = ScriptPolicy({task.task_id: task.extra["script"] for task in rich})
+    walks += rollout(scripts, DirectWeb(SiteServer(1, ground="webarena")), rich, 8)
     transitions = transitions_of(walks)
-    assert len(transitions) > 1000
+    assert len(transitions) > 3000
     for t in transitions:
         assert apply(t.observation, diff(t.observation, t.next_observation)) == t.next_observation
-    assert sum(t.observation != t.next_observation for t in transitions) > 500
+    assert sum(t.observation != t.next_observation for t in transitions) > 2000
 
 
 def test_a_change_applied_gives_the_next_page_for_random_pages():

@@ -490,10 +490,16 @@ class Rude(Site):
 
 
 @pytest.fixture(scope="module")
-def rude():
+def rude_site():
     site = Rude().start()
     yield site
     site.over.set()
+
+
+@pytest.fixture
+def rude(rude_site):
+    rude_site.asked.clear()
+    return rude_site
 
 
 UNREACHED = "host not allowed: off.localhost"
@@ -622,7 +628,10 @@ def test_a_load_is_over_when_its_own_page_is_there_and_not_before():
         assert tell("Page.lifecycleEvent", loaderId="2", name="DOMContentLoaded") == ""
         assert tell("Page.frameStartedNavigating", loaderId="3", frameId="inner") == ""
         tell("Page.frameStartedNavigating", loaderId="4")
-        assert tell("Network.loadingFailed", requestId="4", errorText="net::ERR_ABORTED") == ""  # a download
+        assert tell("Page.downloadWillBegin") == ""
+        tell("Page.frameStartedNavigating", loaderId="5")
+        assert tell("Network.loadingFailed", requestId="5", errorText="net::ERR_ABORTED") == "5"
+        await asyncio.wait_for(navigation.over(), 1)  # an empty answer
         assert tell("Page.frameRequestedNavigation", disposition="newTab") == ""
         assert tell("Page.frameRequestedNavigation", disposition="currentTab")
         await asyncio.wait_for(navigation.over(), 5)  # it never begins, and is not waited for for ever
