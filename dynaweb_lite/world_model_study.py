@@ -158,9 +158,11 @@ def throughput(lm: LanguageModel, pairs: Sequence, rounds: int = THROUGHPUT_ROUN
 def naive_prediction(lm: LanguageModel, pair: tuple) -> str:
     """One reply by transformers' own generate, as a first version would ask for it."""
     prompt = torch.tensor([lm.prompt_tokens(world_model_messages(*pair))])
-    options = {"max_new_tokens": 400, "do_sample": False, "pad_token_id": lm.tokenizer.pad_token_id}
+    ends = {"eos_token_id": sorted(lm.stop_tokens), "pad_token_id": lm.tokenizer.pad_token_id}
     with lm.speaking() as model:
-        made = model.generate(prompt, attention_mask=torch.ones_like(prompt), eos_token_id=lm.stop_tokens, **options)
+        made = model.generate(
+            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=400, do_sample=False, **ends
+        )
     return lm.decode(made[0, prompt.shape[1] :].tolist())
 
 

@@ -15,18 +15,27 @@ from dynaweb_lite.fidelity import NearestTransition, NothingChanges, fidelity
 from dynaweb_lite.imagined_evaluator import EvaluatorJudge, facts_agreement, imagined_verdict, settles
 from dynaweb_lite.imagined_web import ImaginedWeb
 from dynaweb_lite.judge import RuleJudge
-from dynaweb_lite.language_model import Generated
+from dynaweb_lite.language_model import Generated, LanguageModel
 from dynaweb_lite.observation import parse_observation
-from dynaweb_lite.presets import RESULTS
+from dynaweb_lite.presets import ASSETS, RESULTS
 from dynaweb_lite.readme import README
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.task_generator import generate_tasks
 from dynaweb_lite.state_change import diff
-from dynaweb_lite.trajectory import Transition
+from dynaweb_lite.trajectory import Transition, load_trajectories
 from dynaweb_lite.world_model import Prediction, WorldModel, pair_key, training_examples
 from dynaweb_lite.world_model_command import imported, train_on_data
 from dynaweb_lite.world_model_report import calibration_figure, drift_figure, findings, write_report
-from dynaweb_lite.world_model_study import MODEL, calibration, sensible, silent, split_by_page, stopping
+from dynaweb_lite.world_model_study import (
+    MODEL,
+    calibration,
+    naive_prediction,
+    sensible,
+    silent,
+    split_by_page,
+    stopping,
+    throughput,
+)
 from dynaweb_lite.worlds import rollout
 
 PAGE = parse_observation(
@@ -303,3 +312,13 @@ def test_the_published_study_holds_what_the_issue_asks(tmp_path):
 def test_fidelity_takes_any_predictor(walks):
     found = fidelity(NothingChanges(), transitions_of(walks))
     assert found["changed_f1"] == found["nothing_changes"]["changed_f1"] < 0.5
+
+
+def test_the_naive_loop_says_what_the_batched_one_says():
+    lm = LanguageModel.load(ASSETS / "tiny-base", ASSETS / "world-model").merged()
+    page = load_trajectories(ASSETS / "explorations.jsonl")[0].steps[0].observation
+    pairs = [(page, f"click [{i}]") for i in range(1, 5)]
+    replies = [naive_prediction(lm, pair) for pair in pairs]
+    said = [f"{p.reason}\n{p.change}" if p.change else p.reason for p in WorldModel(lm).predict(pairs)]
+    assert replies == said and len(set(replies)) > 1
+    assert throughput(lm, pairs, rounds=1)["ratio"] > 0
