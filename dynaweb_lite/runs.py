@@ -87,7 +87,7 @@ def provenance(folder: Path, preset: Preset, seconds: float) -> dict:
         "preset": preset.name,
         "device": device_name(),
         "seconds": round(seconds),
-        "peak_memory_mb": read_peak(folder),
+        **({"peak_memory_mb": peak} if (peak := read_peak(folder)) else {}),
         "versions": {name: version(name).split("+")[0] for name in PACKAGES},
     }
 
