@@ -2,6 +2,7 @@
 
 import _thread
 import json
+import signal
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -394,6 +395,7 @@ def test_a_half_written_line_costs_one_answer(server, tmp_path):
 
 def test_what_was_answered_before_ctrl_c_is_kept(server, tmp_path, capsys):
     transitions = [Transition(LIST, f"click [{i}]", MUG) for i in (1, 2)] + [BACK, STAYS]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background may have it ignored
 
     def answer(n, body):
         if n == 3:

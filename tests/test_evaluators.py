@@ -320,4 +320,4 @@ def test_an_evaluator_has_a_name_and_a_known_mode(monkeypatch):
         Evaluator("lax")
     monkeypatch.setenv("DYNAWEB_JUDGE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("DYNAWEB_JUDGE_MODEL", "m")
-    assert Evaluator().judge.model == "m" and Evaluator(judge=Asked(True)).judge.verdict
+    assert Evaluator().judge.endpoint.model == "m" and Evaluator(judge=Asked(True)).judge.verdict
