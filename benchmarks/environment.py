@@ -169,21 +169,27 @@ def compare(world: MiniWobWeb, python: Path, chromium: Path, rounds: int, **keyw
 
 
 def miniwob_rows(python: Path, rounds: int) -> list[dict]:
-    """The rows against BrowserGym, in the Chromium that we would choose, and in the full one where that is another."""
-    chosen, full = find_chromium(), find_chromium(headless=False)
-    with MiniWobWeb(contexts=1) as world:
+    """The rows against BrowserGym, both in the same Chromium.
+
+    First the full one, which BrowserGym's Playwright starts for its users (it is older than the headless shell); then,
+    where there is one, the headless shell, which we would choose.
+    """
+    full, shell = find_chromium(headless=False), find_chromium()
+    with MiniWobWeb(contexts=1, chromium=str(full or shell)) as world:
         print("BrowserGym as it is used", flush=True)
-        ours, theirs = compare(world, python, chosen, rounds)
+        ours, theirs = compare(world, python, full or shell, rounds)
         rows = rows_of("vs BrowserGym", ours, theirs)
         print("BrowserGym without its waits", flush=True)
-        rows += rows_of("vs BrowserGym without its waits", *compare(world, python, chosen, rounds, **NO_WAITS))
+        rows += rows_of("vs BrowserGym without its waits", *compare(world, python, full or shell, rounds, **NO_WAITS))
+    if full is None or full == shell:
+        return rows
+    print("the same in the headless shell", flush=True)
+    with MiniWobWeb(contexts=1) as world:
+        ours, theirs = compare(world, python, shell, rounds)
+        rows += rows_of("vs BrowserGym, both in the headless shell", ours, theirs)
         tasks = [make_task(PAGE, seed) for seed in range(SIDE_BY_SIDE)]
-        batch = time_world(world, tasks, EPISODES * rounds, 4, lambda page: f"click [{page.find('checkbox').id}]")
-        rows += rows_of(f"of {SIDE_BY_SIDE} side by side vs one BrowserGym", batch, theirs)
-    if full is not None and full != chosen:
-        print("the same in the full Chromium", flush=True)
-        with MiniWobWeb(contexts=1, chromium=str(full)) as world:
-            rows += rows_of("vs BrowserGym, both in full Chromium", *compare(world, python, full, rounds))
+        batch = time_world(world, tasks, rounds, 4, lambda page: f"click [{page.find('checkbox').id}]")
+        rows += rows_of(f"of {SIDE_BY_SIDE} side by side vs one BrowserGym, both in the headless shell", batch, theirs)
     return rows
 
 
