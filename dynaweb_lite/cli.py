@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     sites = commands.add_parser("sites", help="serve the replicas for a person to look at")
     sites.add_argument("--ground", choices=("webarena", "practice"), default="webarena", help="which replicas")
     sites.add_argument("--seed", type=seed, default=0, help="seed of their content; 0 is the canonical one")
-    sites.add_argument("--port", type=int, default=8000, help="port on this machine (default: 8000; 0: any free one)")
+    sites.add_argument("--port", type=port, default=8000, help="port on this machine (default: 8000; 0: any free one)")
     sites.add_argument("--open", action="store_true", help="open the home page in the default browser")
     tasks = commands.add_parser("tasks", help="list WebArena's tasks that run on the replicas, or prove that they do")
     tasks.add_argument("--verify", action="store_true", help="play solution, idler and mistake of each task")
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     tasks.add_argument("--seed", type=seed, default=0, help="with --generated: seed of the sites' content")
     tasks.add_argument("--site", help="only those of one site, such as gitlab")
     tasks.add_argument("--ids", type=int, nargs="+", help="only these of WebArena's tasks")
-    tasks.add_argument("--direct", action="store_true", help="without a browser: faster, and no proof")
+    tasks.add_argument("--direct", action="store_true", help="with --verify: without a browser, faster, and no proof")
     tasks.add_argument("--trace", action="store_true", help="with --verify: print every page and action")
     add_score(commands)
     options = parser.parse_args(arguments)
@@ -99,6 +99,13 @@ def add_score(commands: argparse._SubParsersAction) -> None:
 def positive(text: str) -> int:
     """A whole number above 0. Raises ValueError for anything else."""
     if int(text) < 1:
+        raise ValueError
+    return int(text)
+
+
+def port(text: str) -> int:
+    """A port, 0 for any free one. Raises ValueError for a number that is none."""
+    if not 0 <= int(text) < 2**16:
         raise ValueError
     return int(text)
 

@@ -124,6 +124,9 @@ def _file_rows(path: Path) -> Iterator[Mapping | None]:
         yield from _load("parquet", "train", data_files=str(path))
         return
     with path.open(encoding="utf-8", errors="replace") as file:
+        if file.read(1) == "[":
+            raise ImportFailure(f"{path} is one JSON array: write one object a line")
+        file.seek(0)
         yield from (_json_row(line) for line in file if line.strip())
 
 

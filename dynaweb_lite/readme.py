@@ -91,10 +91,10 @@ def replicas_section() -> str:
 def bench_section() -> str:
     """A line a measurement, as ratios."""
     results = _read("bench")
-    lines = ["| what | ours | other | ratio |", "| --- | --- | --- | --- |"]
+    lines = ["| what | ours | other | times as fast |", "| --- | --- | --- | --- |"]
     for row in results["rows"]:
-        ours, other = (f"{row[key]:.3g} {row['unit']}" for key in ("ours", "other"))
-        lines.append(f"| {row['name']} | {ours} | {other} | {row['ratio']:.1f} |")
+        ours, other = (f"{row[key]:{',.0f' if row[key] >= 100 else '.3g'}} {row['unit']}" for key in ("ours", "other"))
+        lines.append(f"| {row['name']} | {ours} | {other} | {row['ratio']:.3g} |")
     return "\n".join([*lines, "", _made(results["made"]), ""])
 
 

@@ -145,7 +145,7 @@ def score(
             results = score_batch(policy, world, todo[start : start + batch], max_steps, on_episodes)
             if broken := [t for t, r in zip(todo[start : start + batch], results, strict=True) if r.error]:
                 bar.write(
-                    f"{label}: {len(broken)} episodes broke down ({results[0].error or 'see error'}); trying again"
+                    f"{label}: episodes broken down: {len(broken)} ({results[0].error or 'see error'}); trying again"
                 )
                 again = {r.task_id: r for r in score_batch(policy, world, broken, max_steps, on_episodes)}
                 results = [again.get(r.task_id, r) for r in results]

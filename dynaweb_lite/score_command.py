@@ -28,7 +28,7 @@ from dynaweb_lite.scripted import ScriptPolicy
 from dynaweb_lite.sites import SiteServer
 from dynaweb_lite.sites.task_generator import generate_tasks as practice_tasks
 from dynaweb_lite.sites.webarena.generator import generate_tasks
-from dynaweb_lite.tasks import Task, TaskError, base_url, live_urls, load_tasks
+from dynaweb_lite.tasks import Task, TaskError, live_urls, load_tasks, variable
 from dynaweb_lite.trajectory import Trajectory, save_trajectories
 from dynaweb_lite.webarena_tasks import replicated, task_file, webarena_tasks
 from dynaweb_lite.worlds import Decision, Policy
@@ -73,8 +73,9 @@ def make_plan(options: Namespace) -> Plan:
     if ground and name in (WEBARENA, LITE):
         tasks = with_replica(tasks, bool(options.ids))
     if is_live:
-        for site in dict.fromkeys(site for task in tasks for site in task.visited_sites):
-            base_url(site, live_urls())
+        asked = dict.fromkeys(site for task in tasks for site in task.visited_sites)
+        if missing := [variable(site) for site in asked if site not in live_urls()]:
+            raise TaskError(f"these tasks need addresses of your own sites: set {', '.join(missing)}")
     return Plan(name, tasks[: options.limit], ground)
 
 
@@ -209,7 +210,7 @@ def report(plan: Plan, options: Namespace, folder: Path) -> tuple[list[dict], in
         print("These are scores on light replicas, never WebArena scores.")
     broken = [result for result in results if result.error]
     if broken:
-        print(f"{len(broken)} episodes broke down. They count as failures, and the same command plays them again:")
+        print(f"broken down: {len(broken)}, counted as failures; the same command plays them again:")
         print("\n".join(dict.fromkeys(f"  {result.site}: {result.error}" for result in broken)))
     return rows, len(broken)
 

@@ -142,7 +142,7 @@ def load_tasks(path: str | Path) -> list[Task]:
     except ValueError as error:
         raise TaskError(f"{path} is no whole JSON file: {error}") from error
     if not isinstance(rows, list) or not rows:
-        raise TaskError(f"{path} holds no tasks: it must be a list of them")
+        raise TaskError(f"{path} holds no tasks: it must be a list of one or more")
     tasks: dict[int | str, Task] = {}
     for number, row in enumerate(rows, 1):
         try:
@@ -213,5 +213,6 @@ def resolve_url(url: str) -> str:
 def base_url(site: str, bases: Mapping[str, str]) -> str:
     """Where a site lies. Raises TaskError that names its WA_* variable when it has no address."""
     if site not in bases:
-        raise TaskError(f"{site} has no address: set {variable(site)}, since other WA_ variables are set")
+        others = "others are set" if bases else "none of the WA_ variables is"
+        raise TaskError(f"{site} has no address: set {variable(site)} ({others})")
     return bases[site]

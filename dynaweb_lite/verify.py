@@ -130,7 +130,15 @@ def publish(proofs: Sequence[Proof], seconds: float) -> None:
 
 
 def main(options: Namespace) -> int:
-    """The command `tasks`: list, or prove and print, those that the options choose. Returns 1 when a proof fails."""
+    """The command `tasks`: list, or prove and print, those that the options choose. Returns 1 when a proof fails.
+
+    Raises TaskError for an unknown site or id, and for options that would do nothing.
+    """
+    for name, needs in (("direct", "verify"), ("trace", "verify"), ("seed", "generated")):
+        if getattr(options, name) and not getattr(options, needs):
+            raise TaskError(f"--{name} does nothing without --{needs}")
+    if options.generated and options.ids:
+        raise TaskError("--ids are WebArena's; generated tasks have none: leave out one of the two")
     sites = tuple(MODULES) if options.site is None else (options.site,)
     if unknown := set(sites) - set(MODULES):
         raise TaskError(f"no site {unknown.pop()!r}; there are {', '.join(MODULES)}")

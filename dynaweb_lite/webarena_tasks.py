@@ -69,7 +69,8 @@ def replicated(sites: Iterable[str] = MODULES, ids: Sequence[int] = ()) -> list[
     """The real tasks of the sites that run on the replicas, or those of the given ids. Raises TaskError for another."""
     rows = [row for site in sites for row in _read_solutions(site)]
     if unknown := set(ids) - {row.task_id for row in rows}:
-        raise TaskError(f"no replica for task {', '.join(map(str, sorted(unknown)))}")
+        elsewhere = "" if set(sites) == set(MODULES) else " on " + ", ".join(sites)
+        raise TaskError(f"no replica{elsewhere} for task {', '.join(map(str, sorted(unknown)))}")
     return [row for row in rows if not ids or row.task_id in ids]
 
 

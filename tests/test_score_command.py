@@ -29,13 +29,13 @@ def test_where_tasks_are_played(monkeypatch):
     assert plan.place == "replicas (webarena)" and len(plan.tasks) == len(replicated())
     lite = make_plan(options(tasks="webarena-lite", limit=40))
     assert len(lite.tasks) == 40 and lite.tasks[0].extra["old_task_id"] in {row.task_id for row in replicated()}
-    with pytest.raises(TaskError, match="shopping has no address: set WA_SHOPPING"):
+    with pytest.raises(TaskError, match="own sites: set WA_SHOPPING"):
         make_plan(options(tasks="webarena", live=True, ids=["465"]))
     monkeypatch.setenv("WA_SHOPPING", "http://shop.example")
     assert make_plan(options(tasks="webarena", ids=["465"])).place == "your own sites"
     assert make_plan(options(tasks="webarena", ids=["465"], ground="webarena")).place == "replicas (webarena)"
     assert make_plan(options()).ground == "practice"  # made for the replicas, and for nothing else
-    with pytest.raises(TaskError, match="reddit has no address: set WA_REDDIT"):
+    with pytest.raises(TaskError, match="own sites: set WA_REDDIT"):
         make_plan(options(tasks="webarena", ids=["399"]))
     with pytest.raises(TaskError, match="take one of them"):
         make_plan(options(live=True, ground="practice"))
@@ -112,7 +112,7 @@ def test_the_same_command_runs_on_the_users_own_sites(tmp_path, capsys, monkeypa
         assert main(command) == 1
         shown = capsys.readouterr().out
         assert "on your own sites" in shown and "light replicas" not in shown
-        assert "1 episodes broke down" in shown and "gitlab: WA_GITLAB" in shown and "CONNECTION_REFUSED" in shown
+        assert "broken down: 1" in shown and "gitlab: WA_GITLAB" in shown and "CONNECTION_REFUSED" in shown
         assert "all                 4  0.750" in shown
         monkeypatch.setenv("WA_GITLAB", address)
         assert main(command) == 0

@@ -152,6 +152,27 @@ def test_an_unknown_id_or_site_is_named():
     assert main(["tasks", "--site", "amazon"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ids", "44", "--site", "map"], "no replica on map for task 44"),
+        (["--direct"], "--direct does nothing without --verify"),
+        (["--seed", "3"], "--seed does nothing without --generated"),
+        (["--generated", "--ids", "44"], "leave out one of the two"),
+    ],
+)
+def test_options_that_do_nothing_are_refused(arguments, said, capsys):
+    assert main(["tasks", *arguments]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["70000", "-5", "http"])
+def test_a_port_that_is_none_is_refused(port, capsys):
+    with pytest.raises(SystemExit):
+        main(["sites", "--port", port])
+    assert "invalid port value" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("site", [site for site in MODULES if site != "homepage"])
 @pytest.mark.parametrize(("seed", "each"), [(0, 8), (1, 2)])
 def test_experts_solve_generated_tasks_and_idlers_none(site, seed, each):

@@ -111,7 +111,9 @@ class SiteServer:
             host = host.removesuffix("localhost") + "test"
         if host not in self._apps:
             start_response("404 Not Found", [("Content-Type", "text/plain")])
-            return [f"No site called {host}; there are: {', '.join(self.hosts)}".encode()]
+            port = environ.get("SERVER_PORT", "")
+            known = ", ".join(f"{h.removesuffix('.test')}.localhost:{port}" for h in self.hosts)
+            return [f"No site called {host}; there are: {known}".encode()]
 
         def start(status: str, headers: list, *rest: object) -> object:
             return start_response(status, [*headers, NO_SCRIPTS], *rest)
