@@ -133,11 +133,11 @@ def paginate(found: Sequence, size: int = PER_PAGE) -> Part:
     return Part(list(found[(number - 1) * size : number * size]), len(found), number, last)
 
 
-PROJECTS = """SELECT p.*, coalesce(u.name, n.name, p.namespace) AS namespace_name,
+PROJECTS = f"""SELECT p.*, coalesce(u.name, n.name, p.namespace) AS namespace_name,
   p.namespace || '/' || p.path AS full_path,
-  coalesce((SELECT max(role) FROM member m WHERE m.username = 'byteblaze'
+  coalesce((SELECT max(role) FROM member m WHERE m.username = '{ME}'
             AND (m.project_id = p.id OR m.grp = p.namespace)), 0) AS my_role,
-  EXISTS (SELECT 1 FROM star s WHERE s.project_id = p.id AND s.username = 'byteblaze') AS starred
+  EXISTS (SELECT 1 FROM star s WHERE s.project_id = p.id AND s.username = '{ME}') AS starred
   FROM project p LEFT JOIN user u ON u.username = p.namespace LEFT JOIN grp n ON n.path = p.namespace """
 """Projects with the name of their namespace, my role in them, and whether I have starred them."""
 
